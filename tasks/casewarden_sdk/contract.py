@@ -62,11 +62,15 @@ class Case:
 
     def __post_init__(self) -> None:
         if not _CASE_ID.match(self.id):
-            raise ContractError(f"case id {self.id!r}: use 1 to 100 letters, digits, '.', '_' or '-', a letter or digit first")
+            raise ContractError(
+                f"case id {self.id!r}: use 1 to 100 letters, digits, '.', '_' or '-', a letter or digit first"
+            )
         if not self.dimensions or len(set(self.dimensions)) != len(self.dimensions):
             raise ContractError(f"case {self.id!r}: dimensions {self.dimensions!r} must be one or more different names")
         if self.content.get("id") != self.id:
-            raise ContractError(f"case {self.id!r}: content['id'] is {self.content.get('id')!r}; it must be the case's id")
+            raise ContractError(
+                f"case {self.id!r}: content['id'] is {self.content.get('id')!r}; it must be the case's id"
+            )
 
     @property
     def sha256(self) -> str:
@@ -150,11 +154,15 @@ class Verdict:
             raise ContractError(f"{where}: checks {dict(self.checks)!r} may hold true, false and null only")
         unassessed = self.status == ENVIRONMENT_ERROR
         if any((value is None) != unassessed for value in values):
-            raise ContractError(f"{where}: checks must all be null with environment_error, and none otherwise; got {dict(self.checks)!r}")
+            raise ContractError(
+                f"{where}: checks must all be null with environment_error, and none otherwise; got {dict(self.checks)!r}"
+            )
         if (self.status == PASSED) != (not unassessed and all(values)):
             raise ContractError(f"{where}: status {self.status!r} does not fit checks {dict(self.checks)!r}")
         if (self.reason is not None) != (self.status in (AGENT_ERROR, ENVIRONMENT_ERROR)):
-            raise ContractError(f"{where}: agent_error and environment_error, and only they, have a reason; got {self.reason!r}")
+            raise ContractError(
+                f"{where}: agent_error and environment_error, and only they, have a reason; got {self.reason!r}"
+            )
         for name, value in self.metrics.items():
             if not isinstance(value, str) or not Decimal(value).is_finite():
                 raise ContractError(f"{where}: metric {name!r} is {value!r}; give a finite decimal as a string")
@@ -218,7 +226,9 @@ class Verdict:
             dict(document.get("metrics") or {}),
         )
         if document.get("passed") is not verdict.passed:
-            raise ContractError(f"verdict of {verdict.case_id!r}: passed is {document.get('passed')!r} with checks {dict(verdict.checks)!r}")
+            raise ContractError(
+                f"verdict of {verdict.case_id!r}: passed is {document.get('passed')!r} with checks {dict(verdict.checks)!r}"
+            )
         return verdict
 
 

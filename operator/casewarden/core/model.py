@@ -1,0 +1,241 @@
+"""The plain data that decisions are made over: keys, pods as we need them, ledger rows, a run's view, actions.
+
+Everything here is frozen and free of I/O. The controller builds a ``RunView`` from what it observed, ``core.step.step``
+turns it into ``Action`` values, the executor carries them out. Times are seconds since the epoch, as floats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "Action", "AttemptKey", "CaseKey", "ContainerRecord", "CreatePod", "DeletePod", "FinishRun", "InFlight", "LedgerRow", "LookUpSeal",
+    "PlannedCase", "PodCondition", "PodRecord", "Record", "RunPolicy", "RunView", "Sealed", "SetWait", "StepResult",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CaseKey:
+    """What is to be assessed once: a seed, a case (its family) and a repeat."""
+
+    seed: int
+    case_id: str
+    repeat: int
+
+    def __str__(self) -> str:
+        return f"{self.seed}/{self.case_id}/{self.repeat}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AttemptKey:
+    """One pod's worth of work on a case; attempts count from 1."""
+
+    case: CaseKey
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.case}/{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class PodCondition:
+    """A pod condition as the API server has it; ``status`` is ``True``, ``False`` or ``Unknown``."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRecord:
+    """A container's state. ``state`` is ``waiting``, ``running`` or ``terminated``; ``message`` is the termination message."""
+
+    name: str
+    state: Literal["waiting", "running", "terminated"]
+    reason: str = ""
+    message: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    started_at: float | None = None
+    finished_at: float | None = None
+    restarts: int = 0
+    image_id: str = ""
+    ready: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodRecord:
+    """All that is kept of a pod. ``attempt`` is None for a plan pod. ``deleted_at`` is the deletion timestamp."""
+
+    name: str
+    namespace: str
+    uid: str
+    run_uid: str
+    role: str
+    resource_version: str
+    attempt: AttemptKey | None = None
+    phase: str = "Pending"
+    reason: str = ""
+    message: str = ""
+    node: str = ""
+    created_at: float = 0.0
+    deleted_at: float | None = None
+    conditions: tuple[PodCondition, ...] = ()
+    containers: tuple[ContainerRecord, ...] = ()
+
+    def container(self, name: str) -> ContainerRecord | None:
+        """Return the container of that name, sidecars included, or None before the kubelet has reported it."""
+        return next((item for item in self.containers if item.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """The commit point of a case as the store has it (``sealed.json``)."""
+
+    attempt: int
+    pod_uid: str
+    digest: str
+    status: str
+    checks: str
+    reason: str | None = None
+    error: str | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """What the run has counted of one attempt; written once and never changed.
+
+    ``kind``: ``verdict`` (sealed), ``environment`` (unassessed, draws on the environment budget), ``interruption`` (draws
+    on the interruption budget), ``suspended`` (counted, draws on none). ``checks`` are bits (``contract.check_bits``).
+    """
+
+    key: AttemptKey
+    kind: Literal["verdict", "environment", "interruption", "suspended"]
+    status: str
+    checks: str
+    reason: str | None = None
+    error: str | None = None
+    digest: str | None = None
+    seconds: float | None = None
+    pod_uid: str = ""
+    ended_at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCase:
+    """A case of the plan: what an attempt needs to know of it."""
+
+    seed: int
+    case_id: str
+    dimensions: tuple[str, ...]
+    kind: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class InFlight:
+    """A create that was sent and is not seen yet in the pod list; it holds its place until ``until``."""
+
+    key: AttemptKey
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunPolicy:
+    """What of a run's spec decides over its attempts."""
+
+    parallelism: int
+    environment_retries: int
+    interruption_retries: int
+    pending_seconds: float
+    suspend: bool
+    deadline: float | None
+    evidence_container: str = "evidence"
+    task_container: str = "task"
+    candidate_container: str = "candidate"
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """All that ``step`` may look at.
+
+    ``cases`` is the plan times repeats, in the order in which cases start. ``pods`` are this run's case pods from a
+    list that is not older than ``rows``. ``seals`` holds what a look-up in the store answered: a ``Sealed``, or None
+    where there is none; a case that was not looked up is absent. ``lookups_in_flight`` are look-ups already asked for.
+    ``slots`` is how many more pods the assigner lets this run have in all (None: no assigner limit). ``refusals`` are
+    creates that the API server refused since the last step, by ``(reason, message)``.
+    """
+
+    policy: RunPolicy
+    cases: tuple[CaseKey, ...]
+    rows: tuple[LedgerRow, ...]
+    pods: tuple[PodRecord, ...]
+    in_flight: tuple[InFlight, ...] = ()
+    seals: dict[CaseKey, Sealed | None] = field(default_factory=dict)
+    lookups_in_flight: frozenset[CaseKey] = frozenset()
+    slots: int | None = None
+    blocked_until: float = 0.0
+    refusals: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePod:
+    """Create the pod of this attempt."""
+
+    key: AttemptKey
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """Delete this very pod (UID as precondition); ``why`` is for the log."""
+
+    name: str
+    uid: str
+    why: str
+    grace_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LookUpSeal:
+    """Ask the store whether this case has a sealed verdict, then step again."""
+
+    case: CaseKey
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Write these rows to the ledger before anything that depends on them."""
+
+    rows: tuple[LedgerRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetWait:
+    """Why the run does not start more pods now, for its status; ``reason`` None clears it."""
+
+    reason: str | None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishRun:
+    """The run is over: ``complete`` with all its cases counted, or failed with a reason."""
+
+    complete: bool
+    reason: str
+    message: str = ""
+
+
+Action = CreatePod | DeletePod | LookUpSeal | Record | SetWait | FinishRun
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """Actions in the order in which they are to be done, and when to step again even if nothing happens."""
+
+    actions: tuple[Action, ...]
+    wake_at: float | None = None
