@@ -6,12 +6,14 @@ turns it into ``Action`` values, the executor carries them out. Times are second
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 __all__ = [
-    "Action", "AttemptKey", "CaseKey", "ContainerRecord", "CreatePod", "DeletePod", "FinishRun", "InFlight", "LedgerRow", "LookUpSeal",
-    "PlannedCase", "PodCondition", "PodRecord", "Record", "RunPolicy", "RunView", "Sealed", "SetWait", "StepResult",
+    "Action", "AttemptKey", "CaseKey", "ContainerRecord", "CreatePod", "DeletePod", "FinishRun", "InFlight",
+    "LedgerRow", "LookUpSeal", "PlannedCase", "PodCondition", "PodRecord", "Record", "RunPolicy", "RunView", "Sealed",
+    "SetWait", "StepResult",
 ]  # fmt: skip
 
 
@@ -51,7 +53,10 @@ class PodCondition:
 
 @dataclass(frozen=True, slots=True)
 class ContainerRecord:
-    """A container's state. ``state`` is ``waiting``, ``running`` or ``terminated``; ``message`` is the termination message."""
+    """A container's state; ``message`` is the termination message, or why it waits.
+
+    ``last_exit_code`` and ``last_reason`` tell how it ended before its last restart; only a sidecar ever restarts.
+    """
 
     name: str
     state: Literal["waiting", "running", "terminated"]
@@ -64,11 +69,18 @@ class ContainerRecord:
     restarts: int = 0
     image_id: str = ""
     ready: bool = False
+    last_exit_code: int | None = None
+    last_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PodRecord:
-    """All that is kept of a pod. ``attempt`` is None for a plan pod. ``deleted_at`` is the deletion timestamp."""
+    """All that is kept of a pod. ``attempt`` is None for a plan pod.
+
+    ``deleted_at`` is when its deletion was asked for: the API's deletion timestamp less the grace period.
+    ``started_at`` is when a kubelet accepted it, ``active_deadline`` its ``activeDeadlineSeconds``, counted from
+    there.
+    """
 
     name: str
     namespace: str
@@ -82,7 +94,9 @@ class PodRecord:
     message: str = ""
     node: str = ""
     created_at: float = 0.0
+    started_at: float | None = None
     deleted_at: float | None = None
+    active_deadline: float | None = None
     conditions: tuple[PodCondition, ...] = ()
     containers: tuple[ContainerRecord, ...] = ()
 
@@ -109,8 +123,9 @@ class Sealed:
 class LedgerRow:
     """What the run has counted of one attempt; written once and never changed.
 
-    ``kind``: ``verdict`` (sealed), ``environment`` (unassessed, draws on the environment budget), ``interruption`` (draws
-    on the interruption budget), ``suspended`` (counted, draws on none). ``checks`` are bits (``contract.check_bits``).
+    ``kind``: ``verdict`` (sealed), ``environment`` (unassessed, draws on the environment budget), ``interruption``
+    (draws on the interruption budget), ``suspended`` (counted, draws on none). ``checks`` are bits
+    (``contract.check_bits``).
     """
 
     key: AttemptKey
@@ -154,6 +169,7 @@ class RunPolicy:
     pending_seconds: float
     suspend: bool
     deadline: float | None
+    keep_pods: Literal["Never", "OnFailure"] = "Never"
     evidence_container: str = "evidence"
     task_container: str = "task"
     candidate_container: str = "candidate"
@@ -164,10 +180,18 @@ class RunView:
     """All that ``step`` may look at.
 
     ``cases`` is the plan times repeats, in the order in which cases start. ``pods`` are this run's case pods from a
-    list that is not older than ``rows``. ``seals`` holds what a look-up in the store answered: a ``Sealed``, or None
-    where there is none; a case that was not looked up is absent. ``lookups_in_flight`` are look-ups already asked for.
-    ``slots`` is how many more pods the assigner lets this run have in all (None: no assigner limit). ``refusals`` are
-    creates that the API server refused since the last step, by ``(reason, message)``.
+    list that is not older than ``rows``. ``planned`` is the plan by seed and case; it has every case of ``cases``.
+    ``known`` are attempts that were seen alive since this operator started and whose pod is gone, with the last that
+    was seen of it; those with a row may stay or go.
+
+    ``seals`` holds what a look-up in the store answered, under the attempt that ``LookUpSeal`` named: a ``Sealed`` of
+    that case, by whichever attempt, or None where there was none. A None is asked for after that attempt's end and is
+    good for that attempt only; an attempt that was not looked up is absent. ``lookups_in_flight`` are look-ups
+    already asked for; ``store_away_since`` is set while the store does not answer them.
+
+    ``slots`` is how many pods in all the assigner lets this run have at once (None: no assigner limit). ``refusals``
+    are creates that the API server refused since the last step, by ``(reason, message)``: the reason of the API's
+    Status, or its cause where it has one (``NamespaceTerminating``). ``blocked_until`` is the last ``SetWait.until``.
     """
 
     policy: RunPolicy
@@ -175,11 +199,14 @@ class RunView:
     rows: tuple[LedgerRow, ...]
     pods: tuple[PodRecord, ...]
     in_flight: tuple[InFlight, ...] = ()
-    seals: dict[CaseKey, Sealed | None] = field(default_factory=dict)
-    lookups_in_flight: frozenset[CaseKey] = frozenset()
+    seals: Mapping[AttemptKey, Sealed | None] = field(default_factory=dict)
+    lookups_in_flight: frozenset[AttemptKey] = frozenset()
     slots: int | None = None
     blocked_until: float = 0.0
     refusals: tuple[tuple[str, str], ...] = ()
+    planned: Mapping[tuple[int, str], PlannedCase] = field(default_factory=dict)
+    known: Mapping[AttemptKey, PodRecord] = field(default_factory=dict)
+    store_away_since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +218,7 @@ class CreatePod:
 
 @dataclass(frozen=True, slots=True)
 class DeletePod:
-    """Delete this very pod (UID as precondition); ``why`` is for the log."""
+    """Delete this very pod (UID as precondition); asked for until the deletion is seen. ``why`` is for the log."""
 
     name: str
     uid: str
@@ -201,24 +228,28 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class LookUpSeal:
-    """Ask the store whether this case has a sealed verdict, then step again."""
+    """Ask the store whether the case of this attempt has a sealed verdict; the next view has it as ``seals[key]``."""
 
-    case: CaseKey
+    key: AttemptKey
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Write these rows to the ledger before anything that depends on them."""
+    """Write these rows to the ledger, then step with them in the view; what depends on them comes in that step."""
 
     rows: tuple[LedgerRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetWait:
-    """Why the run does not start more pods now, for its status; ``reason`` None clears it."""
+    """Why the run does not start more pods now, for its status; ``reason`` None clears it. Every step says it once.
+
+    ``until`` is the time before which no create is to be tried again; the next view has it as ``blocked_until``.
+    """
 
     reason: str | None
     message: str = ""
+    until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
