@@ -27,6 +27,7 @@ else:
 
 __all__ = [
     "AGENT_ERROR",
+    "DEFAULT_KINDS",
     "ENVIRONMENT_ERROR",
     "FAILED",
     "JSON",
@@ -43,6 +44,7 @@ __all__ = [
 JSON = Any
 PASSED, FAILED, AGENT_ERROR, ENVIRONMENT_ERROR = "passed", "failed", "agent_error", "environment_error"
 STATUSES = (PASSED, FAILED, AGENT_ERROR, ENVIRONMENT_ERROR)
+DEFAULT_KINDS: Mapping[str, JSON] = {"default": {"candidate": {"image": "python"}, "environments": []}}
 _CASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
 
@@ -155,7 +157,8 @@ class Verdict:
         unassessed = self.status == ENVIRONMENT_ERROR
         if any((value is None) != unassessed for value in values):
             raise ContractError(
-                f"{where}: checks must all be null with environment_error, and none otherwise; got {dict(self.checks)!r}"
+                f"{where}: checks must all be null with environment_error, and none otherwise; "
+                f"got {dict(self.checks)!r}"
             )
         if (self.status == PASSED) != (not unassessed and all(values)):
             raise ContractError(f"{where}: status {self.status!r} does not fit checks {dict(self.checks)!r}")
@@ -180,8 +183,8 @@ class Verdict:
         error: Optional[str] = None,
         fault: Optional[CandidateError] = None,
         metrics: Optional[Mapping[str, str]] = None,
-    ) -> "Verdict":
-        """Make the verdict of a graded record: ``passed`` or ``failed`` by the checks, ``agent_error`` where the candidate broke.
+    ) -> Verdict:
+        """Make a graded record's verdict: ``passed`` or ``failed`` by the checks, ``agent_error`` for a ``fault``.
 
         A ``fault`` with every check true fails nothing it should: that is the grader's mistake and refused.
         """
@@ -191,12 +194,12 @@ class Verdict:
         return cls(case.id, dict(checks), status, error, None, dict(metrics or {}))
 
     @classmethod
-    def agent_error(cls, case: Case, reason: str, error: str) -> "Verdict":
+    def agent_error(cls, case: Case, reason: str, error: str) -> Verdict:
         """Fail every dimension of a case whose candidate broke before there was anything to grade."""
         return cls(case.id, dict.fromkeys(case.dimensions, False), AGENT_ERROR, error, reason)
 
     @classmethod
-    def environment_error(cls, case: Case, reason: str, error: str) -> "Verdict":
+    def environment_error(cls, case: Case, reason: str, error: str) -> Verdict:
         """Leave a case unassessed."""
         return cls(case.id, dict.fromkeys(case.dimensions, None), ENVIRONMENT_ERROR, error, reason)
 
@@ -215,7 +218,7 @@ class Verdict:
         return document
 
     @classmethod
-    def from_json(cls, document: Mapping[str, JSON]) -> "Verdict":
+    def from_json(cls, document: Mapping[str, JSON]) -> Verdict:
         """Read ``to_json`` back and check every invariant again; other keys are left alone."""
         verdict = cls(
             document["case_id"],
@@ -227,7 +230,8 @@ class Verdict:
         )
         if document.get("passed") is not verdict.passed:
             raise ContractError(
-                f"verdict of {verdict.case_id!r}: passed is {document.get('passed')!r} with checks {dict(verdict.checks)!r}"
+                f"verdict of {verdict.case_id!r}: passed is {document.get('passed')!r} "
+                f"with checks {dict(verdict.checks)!r}"
             )
         return verdict
 
@@ -235,9 +239,13 @@ class Verdict:
 class Pack(Protocol):
     """A versioned kind of work with its grader. Register it by naming the object: ``module:PACK``.
 
-    ``dimensions`` maps names to weights, decimal strings that sum to 1. ``sources`` lists *every* file and asset that
-    grading depends on (paths), the contract page included; their bytes are the grader fingerprint. ``default_argv``
-    may use ``{python}``, ``{workspace}`` and ``{state}``.
+    ``contract`` is the text of the contract page. ``dimensions`` maps names to weights, decimal strings that sum to 1.
+    ``sources`` lists *every* file and asset that grading depends on (paths), the contract page included; their bytes
+    are the grader fingerprint. ``default_argv`` may use ``{python}``, ``{workspace}`` and ``{state}``. ``exclusions``
+    maps ids of cases known to be broken to the reason.
+
+    Two more attributes are read where a pack has them. ``kinds`` maps a class of cases to its containers (default
+    ``DEFAULT_KINDS``). ``unfaulted`` maps a dimension that no fault control targets to the reason.
     """
 
     id: str
@@ -257,7 +265,7 @@ class Pack(Protocol):
     def cases(self, seed: int, params: Mapping[str, JSON]) -> Sequence[Case]:
         """Generate the cases of one seed; the same arguments give equal bytes. ``ContractError`` for bad ``params``."""
 
-    async def drive(self, case: Case, runtime: "Runtime") -> JSON:
+    async def drive(self, case: Case, runtime: Runtime) -> JSON:
         """Play one case and return its record; stop and await every candidate process that it started."""
 
     def grade(self, case: Case, record: JSON) -> Verdict:

@@ -27,4 +27,4 @@ class CandidateError(_Caused):
 
 
 class EnvironmentFailure(_Caused):
-    """Something that is not the candidate failed. Reasons: ``EvidenceFailed``, ``TaskFailed``, ``StoreUnavailable``, …"""
+    """Something that is not the candidate failed. Reasons: ``EvidenceFailed``, ``TaskFailed``, …"""
