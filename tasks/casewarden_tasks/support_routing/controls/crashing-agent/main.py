@@ -1,0 +1,3 @@
+"""Breaks before it has looked at anything."""
+
+raise SystemExit("broken on purpose")
