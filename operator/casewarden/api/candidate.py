@@ -1,0 +1,170 @@
+"""What is evaluated: a program, a server, a model, a control, or one of the first two with a model."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from .common import ApiModel, Argument, EnvName, FreeObject, Image, ObjectName, Rule, ShortName, WorkspaceDigest
+
+__all__ = ["Candidate", "EnvVar", "Model", "Program", "Prompter", "Server", "Workspace"]
+
+
+class EnvVar(ApiModel):
+    """One environment variable."""
+
+    name: EnvName = Field(description="Name of the variable.")
+    value: str = Field(
+        default="",
+        max_length=4096,
+        description="Value of the variable. Whoever may read the run may read it, and so may the candidate: put no "
+        "secret here.",
+    )
+
+
+def _env_is_unique(owner: Program | Server) -> bool:
+    names = [item.name for item in owner.env]
+    return len(names) == len(set(names))
+
+
+_UNIQUE_ENV = Rule(
+    "!has(self.env) || self.env.all(a, self.env.exists_one(b, b.name == a.name))",
+    "a variable is named twice: keep one of each name",
+    _env_is_unique,
+    ".env",
+    "FieldValueDuplicate",
+)
+_ENV_DESCRIPTION = (
+    "Environment variables of the candidate, beside PATH, LANG and HOME, which it always has. The host's own "
+    "environment is never passed on."
+)
+
+
+class Workspace(ApiModel):
+    """The candidate's files, read-only at /candidate. Exactly one of its fields is set."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "has(self.configMap) != has(self.digest)",
+            "give exactly one of configMap and digest",
+            lambda self: (self.config_map is None) != (self.digest is None),
+        ),
+    )
+
+    config_map: ObjectName | None = Field(
+        default=None,
+        description="Name of a ConfigMap of the run's namespace whose keys are the files, in one flat folder. It is "
+        "copied when the run is planned; later changes of it have no effect on the run.",
+    )
+    digest: WorkspaceDigest | None = Field(
+        default=None,
+        description="Digest of a folder that was uploaded before, as `casewarden evaluate` does: sha256: and 64 "
+        "hexadecimal digits.",
+    )
+
+
+class Program(ApiModel):
+    """A program that speaks JSON lines on its standard input and output."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "has(self.image) || has(self.argv) || has(self.workspace)",
+            "the program is empty: give it a workspace, an image or argv",
+            lambda self: self.image is not None or self.argv is not None or self.workspace is not None,
+            reason="FieldValueRequired",
+        ),
+        _UNIQUE_ENV,
+    )
+
+    image: Image | None = Field(
+        default=None,
+        description="Image that the program runs in. Default: the pack's own image for programs, which has Python 3.",
+    )
+    argv: Annotated[list[Argument], Field(min_length=1, max_length=64)] | None = Field(
+        default=None,
+        description="Command of the program; no shell reads it. {python}, {workspace} and {state} stand for python3, "
+        "/candidate and /state. Default: the command in the workspace's evalarc.toml, else the pack's default command.",
+    )
+    workspace: Workspace | None = Field(
+        default=None, description="The program's files, read-only at /candidate, which is its working folder."
+    )
+    env: list[EnvVar] = Field(default_factory=list, max_length=64, description=_ENV_DESCRIPTION)
+
+
+class Server(ApiModel):
+    """An agent that listens for requests."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (_UNIQUE_ENV,)
+
+    image: Image = Field(description="Image that the server runs in.")
+    argv: list[Argument] = Field(
+        min_length=1,
+        max_length=64,
+        description="Command that starts the server. It must be given: the image's own entry point is not used.",
+    )
+    port: int = Field(ge=1, le=65535, description="TCP port on which the server listens on the loopback address.")
+    env: list[EnvVar] = Field(default_factory=list, max_length=64, description=_ENV_DESCRIPTION)
+
+
+class Prompter(ApiModel):
+    """How a history of messages becomes a model's request."""
+
+    name: ShortName = Field(description="Name of the prompter, such as openai-chat.")
+    args: FreeObject | None = Field(default=None, description="The prompter's own arguments.")
+
+
+class Model(ApiModel):
+    """A model behind one of the endpoints that the administrator has set up."""
+
+    endpoint: ShortName = Field(
+        description="Name of an endpoint of the operator's configuration. Its address and key stay with the relay."
+    )
+    name: str = Field(min_length=1, max_length=253, description="Name of the model, as the endpoint knows it.")
+    parameters: FreeObject | None = Field(
+        default=None, description="Parameters that are sent with every request, such as temperature."
+    )
+    prompter: Prompter | None = Field(
+        default=None, description="How messages are written for the model. Default: openai-chat."
+    )
+
+
+class Candidate(ApiModel):
+    """What is evaluated. It is never trusted."""
+
+    rules: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "[has(self.program), has(self.server), has(self.control)].filter(x, x).size() <= 1",
+            "give at most one of program, server and control",
+            lambda self: [self.program, self.server, self.control].count(None) >= 2,
+        ),
+        Rule(
+            "has(self.program) || has(self.server) || has(self.control) || has(self.model)",
+            "there is nothing to evaluate: give one of program, server, control and model",
+            lambda self: [self.program, self.server, self.control, self.model].count(None) < 4,
+            reason="FieldValueRequired",
+        ),
+        Rule(
+            "!(has(self.control) && has(self.model))",
+            "a control is a program of the pack and uses no model: remove model or control",
+            lambda self: self.control is None or self.model is None,
+            ".model",
+            "FieldValueForbidden",
+        ),
+    )
+
+    program: Program | None = Field(
+        default=None,
+        description="A program that speaks JSON lines on its standard input and output. At most one of program, "
+        "server and control may be set.",
+    )
+    server: Server | None = Field(default=None, description="An agent that listens for requests on a port.")
+    model: Model | None = Field(
+        default=None,
+        description="A model: alone it is the candidate; beside a program or a server it is what those may call.",
+    )
+    control: ShortName | None = Field(
+        default=None,
+        description="Name of one of the pack's own controls, such as reference or null-agent. Their verdicts are "
+        "known: a run of one shows whether the task and the cluster work.",
+    )

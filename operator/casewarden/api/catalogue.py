@@ -1,0 +1,58 @@
+"""The catalogue: the tasks and images that an administrator lets runs use (``docs/internals/wire.md``, 7)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from .common import ApiModel, Argument, Image, ShortName
+
+__all__ = ["Catalogue", "CatalogueTask"]
+
+
+class CatalogueTask(ApiModel):
+    """A task pack: its image and the command that answers ``plan`` and ``drive``."""
+
+    image: Image
+    command: Annotated[list[Argument], Field(max_length=64)] = Field(default_factory=list)
+    """Empty means the image's own entry point."""
+
+
+class Catalogue(ApiModel):
+    """What the operator's configuration file holds."""
+
+    tasks: dict[ShortName, CatalogueTask] = Field(default_factory=dict)
+    images: dict[ShortName, Image] = Field(default_factory=dict)
+    allowed_task_images: list[str] = Field(default_factory=list)
+    allow_baseline: list[ShortName] = Field(default_factory=list)
+    evidence_image: Image = "casewarden-evidence:dev"
+    relay_url: Annotated[str, Field(pattern=r"^https?://", max_length=512)] = (
+        "http://casewarden-relay.casewarden-system.svc:8080"
+    )
+
+    def task(self, name: str | None, image: str | None) -> CatalogueTask | None:
+        """Return the task that a run names, by catalogue name or by an image that the allow-list has, else None.
+
+        An allow-list entry that ends in ``/``, ``:`` or ``@`` allows what starts with it; any other entry allows the
+        repository that it names, with any tag or digest.
+        """
+        if name is not None:
+            return self.tasks.get(name)
+        if image is not None and any(_allows(entry, image) for entry in self.allowed_task_images):
+            return CatalogueTask(image=image)
+        return None
+
+    def image(self, alias_or_reference: str) -> str | None:
+        """Return the image of an alias; a full reference stands for itself where the allow-list has it, else None."""
+        if alias_or_reference in self.images:
+            return self.images[alias_or_reference]
+        allowed = any(_allows(entry, alias_or_reference) for entry in self.allowed_task_images)
+        return alias_or_reference if allowed else None
+
+
+def _allows(entry: str, image: str) -> bool:
+    if not entry or not image.startswith(entry):
+        return False
+    # Without this, an entry "registry.example/team" would allow "registry.example/team-of-somebody-else".
+    return entry[-1] in "/:@" or image[len(entry) : len(entry) + 1] in ("", "/", ":", "@")

@@ -1,0 +1,198 @@
+"""The status of an EvalRun: what the operator writes and what people and programs read. Its size has a bound."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from .common import ApiModel, CaseId, DecimalFraction, Seed
+from .conditions import Condition
+
+__all__ = [
+    "AttemptCounts",
+    "CaseCounts",
+    "DimensionScore",
+    "EvalRunStatus",
+    "Evidence",
+    "Failure",
+    "Fingerprints",
+    "Floor",
+    "Interval",
+    "PlanReference",
+    "Usage",
+]
+
+_Count = Annotated[int, Field(ge=0)]
+_Time = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date-time"})]
+_Word = Annotated[str, Field(max_length=64)]
+
+
+class CaseCounts(ApiModel):
+    """Where the cases are; a case of two seeds and three repeats counts six times. All but excluded sum to total."""
+
+    total: _Count = Field(description="Cases that the plan has, times repeats, without the excluded ones.")
+    excluded: _Count = Field(
+        default=0, description="Cases that this version of the pack leaves out because they are broken."
+    )
+    pending: _Count = Field(description="Cases that have no verdict and no pod.")
+    running: _Count = Field(description="Cases that have a pod and no verdict yet.")
+    passed: _Count = Field(description="Cases in which every check is true.")
+    failed: _Count = Field(description="Cases in which some check is false.")
+    agent_errors: _Count = Field(
+        description="Cases that the candidate broke: it crashed, overran a limit or broke the protocol. They are "
+        "assessed."
+    )
+    environment_errors: _Count = Field(
+        description="Cases that could not be assessed although they were tried again. With any of them there is no "
+        "score."
+    )
+
+
+class AttemptCounts(ApiModel):
+    """How often a case was started. Whatever is run again is counted and shown."""
+
+    total: _Count = Field(description="Attempts that have ended.")
+    environment_retries: _Count = Field(description="Attempts that ended in an environment error.")
+    interruptions: _Count = Field(description="Attempts that were interrupted: pods that were deleted.")
+    suspended: _Count = Field(default=0, description="Attempts that were stopped because the run was suspended.")
+
+
+class DimensionScore(ApiModel):
+    """What one dimension of the task came to."""
+
+    weight: DecimalFraction = Field(description="Weight of the dimension in the score.")
+    passed: _Count = Field(description="Checks of the dimension that are true.")
+    assessed: _Count = Field(description="Checks of the dimension that are true or false.")
+    total: _Count = Field(description="Cases that check the dimension.")
+    score: DecimalFraction | None = Field(
+        default=None, description="passed / total, once every case of the dimension has been assessed."
+    )
+
+
+class Interval(ApiModel):
+    """How sure the score is."""
+
+    low: DecimalFraction = Field(description="Lower bound.")
+    high: DecimalFraction = Field(description="Upper bound.")
+    method: _Word = Field(description="How the bounds were computed.")
+    families: _Count = Field(description="How many families of cases they rest on.")
+
+
+class Floor(ApiModel):
+    """Scores that need no skill, for comparison, from the task's latest audit."""
+
+    null_agent: DecimalFraction | None = Field(default=None, description="Score of an agent that does nothing.")
+    reference: DecimalFraction | None = Field(default=None, description="Score of the pack's reference.")
+    audit: Annotated[str, Field(max_length=253)] | None = Field(default=None, description="Name of the AuditRun.")
+
+
+class Fingerprints(ApiModel):
+    """What must be equal for two scores to be comparable."""
+
+    task: Annotated[str, Field(max_length=253)] | None = Field(default=None, description="The task and its version.")
+    contract: _Word | None = Field(default=None, description="Digest of the task's contract page.")
+    cases: _Word | None = Field(default=None, description="Digest of the full content of every planned case.")
+    grader: _Word | None = Field(default=None, description="Digest of all that grades.")
+    candidate: _Word | None = Field(
+        default=None, description="Digest of the candidate: its files, command and environment."
+    )
+    conditions: _Word | None = Field(
+        default=None, description="Digest of the conditions: limits, resources, the boundary's profile and the like."
+    )
+    images: Annotated[dict[str, Annotated[str, Field(max_length=512)]], Field(max_length=16)] = Field(
+        default_factory=dict, description="Images of the pods' containers, by container, as the node resolved them."
+    )
+
+
+class Usage(ApiModel):
+    """What the candidate's model used."""
+
+    prompt_tokens: _Count = Field(description="Tokens read.")
+    completion_tokens: _Count = Field(description="Tokens written.")
+    model_calls: _Count = Field(description="Calls answered.")
+    source: Literal["counted", "reported", "estimated"] = Field(description="Where the numbers come from.")
+
+
+class Failure(ApiModel):
+    """A case that did not pass."""
+
+    case: CaseId = Field(description="Id of the case.")
+    seed: Seed = Field(description="Its seed.")
+    repeat: _Count = Field(default=0, description="Its repeat, from 0.")
+    status: _Word = Field(description="failed, agent_error or environment_error.")
+    reason: _Word | None = Field(default=None, description="What broke, in one word, with the two kinds of error.")
+    error: Annotated[str, Field(max_length=300)] | None = Field(
+        default=None, description="What was wrong, cut short. `casewarden show` has all of it."
+    )
+
+
+class PlanReference(ApiModel):
+    """What was planned."""
+
+    digest: _Word = Field(description="SHA-256 of the plan.")
+
+
+class Evidence(ApiModel):
+    """Where everything is that was kept of the run."""
+
+    uri: Annotated[str, Field(max_length=512)] | None = Field(
+        default=None, description="Place of the run in the store."
+    )
+    digest: Annotated[str, Field(max_length=71)] | None = Field(
+        default=None, description="Digest over all of it; `casewarden verify` checks against it."
+    )
+
+
+class EvalRunStatus(ApiModel):
+    """What the run has come to so far."""
+
+    observed_generation: int | None = Field(
+        default=None, description="Generation of the spec that the status is about."
+    )
+    conditions: list[Condition] = Field(
+        default_factory=list,
+        max_length=16,
+        description="State of the run. Finished tells that it is over, Complete that every case was run, Failed that "
+        "it was given up, Passed whether the candidate reached the threshold (Unknown without a valid score).",
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    )
+    seeds: Annotated[list[Seed], Field(max_length=256)] | None = Field(
+        default=None, description="The run's seeds, drawn ones included."
+    )
+    start_time: _Time | None = Field(default=None, description="When the run was first seen.")
+    completion_time: _Time | None = Field(default=None, description="When the run was over.")
+    duration: _Word | None = Field(default=None, description="Time from start to end, once the run is over.")
+    plan: PlanReference | None = Field(default=None, description="What was planned.")
+    cases: CaseCounts | None = Field(default=None, description="Where the cases are.")
+    attempts: AttemptCounts | None = Field(default=None, description="How often cases were started.")
+    progress: _Word | None = Field(default=None, description="Cases that are done, of all.")
+    assessed: _Word | None = Field(default=None, description="Cases that have been assessed, of all.")
+    errors: _Count | None = Field(default=None, description="Cases that ended in an agent or environment error.")
+    valid: bool | None = Field(
+        default=None, description="Whether every case was assessed. Absent while the run is going on."
+    )
+    resolved: bool | None = Field(
+        default=None, description="Whether the run is valid and every case passed. Absent while the run is going on."
+    )
+    score: DecimalFraction | None = Field(
+        default=None, description="The score, from 0 to 1. Absent unless the run is valid: there is no false zero."
+    )
+    score_interval: Interval | None = Field(
+        default=None, description="How sure the score is. Absent where there are too few families of cases."
+    )
+    pass_rate: DecimalFraction | None = Field(
+        default=None, description="Share of the cases that passed. Absent unless the run is valid."
+    )
+    dimensions: Annotated[dict[str, DimensionScore], Field(max_length=64)] | None = Field(
+        default=None, description="What each dimension of the task came to."
+    )
+    floor: Floor | None = Field(default=None, description="Scores that need no skill, for comparison.")
+    fingerprints: Fingerprints | None = Field(
+        default=None, description="What must be equal for two scores to be comparable."
+    )
+    usage: Usage | None = Field(default=None, description="What the candidate's model used.")
+    failures: Annotated[list[Failure], Field(max_length=20)] | None = Field(
+        default=None, description="The first 20 cases that did not pass, in the order of the plan."
+    )
+    evidence: Evidence | None = Field(default=None, description="Where everything is that was kept of the run.")
