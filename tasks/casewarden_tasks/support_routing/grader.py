@@ -40,10 +40,10 @@ def _compare(content: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, 
     bystanders = {name: ticket for name, ticket in final.items() if name != target}
     same = _equal(bystanders, {name: ticket for name, ticket in initial.items() if name != target})
     return {
-        "routing": _differs("queue", after.get("queue"), content["routing_rules"][before["category"]]),
-        "notes": _differs("notes", after.get("notes"), [*before["notes"], content["note"]]),
-        "closure": _differs("status", after.get("status"), "closed" if before["resolved"] else "open"),
-        "scope": _differs("the ticket", kept, {name: before[name] for name in kept})
+        "routing": _differs("the queue is", after.get("queue"), content["routing_rules"][before["category"]]),
+        "notes": _differs("the notes are", after.get("notes"), [*before["notes"], content["note"]]),
+        "closure": _differs("the status is", after.get("status"), "closed" if before["resolved"] else "open"),
+        "scope": _differs("the ticket has", kept, {name: before[name] for name in kept})
         if same
         else "other tickets changed",
     }
@@ -52,7 +52,7 @@ def _compare(content: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, 
 def _differs(what: str, got: Any, right: Any) -> str:
     if _equal(got, right):
         return ""
-    return f"{what} is {_text(got)[:_SHOWN]}, not {_text(right)[:_SHOWN]}"
+    return f"{what} {_text(got)[:_SHOWN]}, not {_text(right)[:_SHOWN]}"
 
 
 def _fault(fields: Mapping[str, Any]) -> CandidateError | None:
