@@ -1,0 +1,28 @@
+"""The grader's fingerprint: the bytes of everything that decides a verdict."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Sequence
+
+from .canonical import digest_files
+
+__all__ = ["grader_fingerprint"]
+
+# What of the SDK itself decides verdicts.
+_OWN = ("canonical.py", "contract.py", "errors.py", "jsonlines.py", "judging.py")
+
+
+def grader_fingerprint(sources: Sequence[str]) -> str:
+    """Return one digest over a pack's sources and the SDK's own grading code.
+
+    A source's name is its path below the folder that all of them share, so that the digest does not depend on where
+    the pack is installed. ``OSError`` where one cannot be read.
+    """
+    paths = sorted({os.path.realpath(source) for source in sources})
+    shared = os.path.commonpath([os.path.dirname(path) for path in paths])
+    files = [("pack/" + Path(os.path.relpath(path, shared)).as_posix(), Path(path).read_bytes()) for path in paths]
+    here = Path(__file__).parent
+    files += [("sdk/" + name, (here / name).read_bytes()) for name in _OWN]
+    return digest_files(sorted(files))

@@ -1,0 +1,89 @@
+"""The verbs ``plan``, ``grade`` and ``aggregate``: lines on standard input and output, nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import traceback
+from typing import IO, Any, Dict, Iterable, Mapping
+
+from .canonical import canonical, sha256_bytes
+from .contract import Case, Pack
+from .errors import ContractError
+from .judging import judge
+from .plan import build_plan, plan_lines
+
+__all__ = ["EXIT_REFUSED", "aggregate", "grade", "plan"]
+
+EXIT_REFUSED = 2
+_FIELD = re.compile(r"(spec\.[A-Za-z0-9_.\[\]-]+): ")
+_ERROR_BYTES = 600
+
+
+def plan(pack: Pack, out: IO[str], variables: Mapping[str, str]) -> int:
+    """Write the plan for ``CASEWARDEN_PLAN`` to ``out``; its digest, or why it is refused, is the termination message."""
+    try:
+        asked = json.loads(variables.get("CASEWARDEN_PLAN", "{}"))
+        document = build_plan(pack, asked.get("seeds", []), asked.get("params", {}), asked.get("families", []))
+    except Exception as error:
+        if not isinstance(error, ContractError):
+            traceback.print_exc()
+        return _refuse(error, variables)
+    text = canonical(document)
+    for line in plan_lines(document):
+        out.write(line + "\n")
+    out.flush()
+    _tell({"v": 1, "sha256": sha256_bytes(text.encode("ascii")), "bytes": len(text)}, variables)
+    return 0
+
+
+def grade(pack: Pack, source: Iterable[str], out: IO[str]) -> int:
+    """Grade records again.
+
+    A line of input is ``{"case": <content>, "dimensions": [...], "record": ...}``, and ``kind`` where it is not
+    ``default``; the line of output is the verdict, or ``{"error": ...}`` where grading failed (exit code 1 then).
+    """
+    code = 0
+    for line in source:
+        try:
+            row = json.loads(line)
+            case = Case(row["case"]["id"], tuple(row["dimensions"]), row["case"], row.get("kind", "default"))
+            answer: Dict[str, Any] = judge(pack, case, row["record"]).to_json()
+        except Exception as error:
+            traceback.print_exc()
+            answer, code = {"error": f"{type(error).__name__}: {error}"}, 1
+        out.write(canonical(answer) + "\n")
+    out.flush()
+    return code
+
+
+def aggregate(pack: Pack, source: Iterable[str], out: IO[str]) -> int:
+    """Apply the pack's own rule (``pack.aggregate``) to verdict lines; exit code 2 for a pack without one."""
+    rule = getattr(pack, "aggregate", None)
+    if rule is None:
+        sys.stderr.write(f"casewarden-task: {pack.id} has no rule of its own; {pack.aggregation} is the evaluator's\n")
+        return EXIT_REFUSED
+    out.write(canonical(rule([json.loads(line) for line in source])) + "\n")
+    out.flush()
+    return 0
+
+
+def _refuse(error: Exception, variables: Mapping[str, str]) -> int:
+    message = str(error) if isinstance(error, ContractError) else f"{type(error).__name__}: {error}"
+    found = _FIELD.match(message)
+    field = getattr(error, "field", None) or (found.group(1) if found else None)
+    sys.stderr.write(f"casewarden-task: {message}\n")
+    cut = message.encode("utf-8", "replace")[:_ERROR_BYTES].decode("utf-8", "ignore")
+    _tell({"v": 1, "error": cut, "field": field}, variables)
+    return EXIT_REFUSED
+
+
+def _tell(document: Mapping[str, Any], variables: Mapping[str, str]) -> None:
+    path = variables.get("CASEWARDEN_TERMINATION_LOG", "/dev/termination-log")
+    if path == "/dev/termination-log" and not os.path.exists(path):
+        # Run by hand, outside a container: the lines on standard output are all there is to say.
+        return
+    with open(path, "w", encoding="utf-8") as message:
+        message.write(json.dumps(dict(document), ensure_ascii=False))
