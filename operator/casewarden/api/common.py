@@ -58,6 +58,11 @@ class Rule:
     path: str = ""
     reason: RuleReason = "FieldValueInvalid"
 
+    def to_json(self) -> dict[str, str]:
+        """Return the rule as an entry of ``x-kubernetes-validations``."""
+        path = {"fieldPath": self.path} if self.path else {}
+        return {"rule": self.cel, "message": self.message, "reason": self.reason, **path}
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -100,6 +105,13 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     rules: ClassVar[tuple[Rule, ...]] = ()
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        result = dict(handler.resolve_ref_schema(handler(schema)))
+        if cls.rules:
+            result["x-kubernetes-validations"] = [rule.to_json() for rule in cls.rules]
+        return result
 
     @model_validator(mode="after")
     def _check_rules(self) -> Self:
