@@ -1,0 +1,131 @@
+"""All metrics in one table, on prometheus-client. To add one: a name in ``ports.metrics.Metric`` and a row here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from casewarden import __version__
+from casewarden.api.reasons import AttemptReason, RunReason
+from casewarden.ports.metrics import Metric
+
+__all__ = ["DEFINITIONS", "Definition", "PrometheusMetrics"]
+
+_ATTEMPTS: Final = tuple(str(reason) for reason in AttemptReason)
+_SECONDS: Final = (0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1800)
+_QUICK: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30)
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One metric: its type, its help text, its labels with every value that each may have, and buckets in seconds."""
+
+    type: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: dict[str, tuple[str, ...]]
+    buckets: tuple[float, ...] = ()
+
+
+_OUTCOMES: Final = ("passed", "failed", "agent_error", "environment_error", "interruption", "suspended")
+_CAUSES: Final = ("environment", "interruption", "suspended")
+
+DEFINITIONS: Final[dict[Metric, Definition]] = {
+    Metric.RUNS: Definition(
+        "gauge", "Runs that are not finished, by what they do.",
+        {"phase": ("accepting", "planning", "running", "suspended", "waiting", "finishing")},
+    ),
+    Metric.RUNS_FINISHED: Definition(
+        "counter", "Runs that are over, by how.", {"result": ("complete", "invalid", *(str(r) for r in RunReason))},
+    ),
+    Metric.CASES: Definition(
+        "gauge", "Cases of the runs that are not finished, by where they are.",
+        {"state": ("pending", "running", "done")},
+    ),
+    Metric.CASE_FINISHED: Definition(
+        "counter", "Attempts that were counted.", {"outcome": _OUTCOMES, "reason": ("none", *_ATTEMPTS)},
+    ),
+    Metric.CASE_DURATION: Definition(
+        "histogram", "Seconds from a candidate's start to its verdict.", {}, _SECONDS,
+    ),
+    Metric.CASE_QUEUE: Definition(
+        "histogram", "Seconds from a pod's creation to the start of its task.", {}, _SECONDS,
+    ),
+    Metric.CASE_RETRIES: Definition(
+        "counter", "Attempts that came to no verdict, by what they draw on.", {"cause": _CAUSES},
+    ),
+    Metric.CREATES_THROTTLED: Definition(
+        "counter", "Pods whose creation was put off.", {"cause": ("quota", "rate")},
+    ),
+    Metric.EVIDENCE_INCOMPLETE: Definition(
+        "counter", "Evidence that could not be kept.", {"part": ("attempt", "run")},
+    ),
+    Metric.RECONCILE_DURATION: Definition(
+        "histogram", "Seconds of one turn of a run.",
+        {"handler": ("prepare", "step", "finish"), "result": ("ok", "error")}, _QUICK,
+    ),
+    Metric.RECONCILE_ERRORS: Definition(
+        "counter", "Failures of the operator itself.", {"type": ("api", "relay", "informer", "internal")},
+    ),
+    Metric.WATCH_LAST_EVENT: Definition(
+        "gauge", "When a watch last heard of the API server, in seconds since the epoch.",
+        {"resource": ("pods", "evalruns")},
+    ),
+    Metric.STATUS_CONFLICTS: Definition("counter", "Status writes that met a newer version of the run.", {}),
+    Metric.API_REQUESTS: Definition(
+        "counter", "Requests to the API server.",
+        {"verb": ("GET", "POST", "PATCH", "DELETE"), "code": ("2xx", "3xx", "4xx", "5xx", "none")},
+    ),
+    Metric.LOOP_LAG: Definition("gauge", "Seconds by which the event loop was late at the last look.", {}),
+    Metric.BUILD_INFO: Definition("gauge", "The version that runs; always 1.", {"version": (__version__,)}),
+}  # fmt: skip
+
+
+class PrometheusMetrics:
+    """See ``ports.metrics.Metrics``; ``text`` is what ``/metrics`` answers."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._made: dict[Metric, Counter | Gauge | Histogram] = {}
+        for metric, definition in DEFINITIONS.items():
+            labels = tuple(definition.labels)
+            name = metric.removesuffix("_total")
+            if definition.type == "counter":
+                self._made[metric] = Counter(name, definition.help, labels, registry=self.registry)
+            elif definition.type == "gauge":
+                self._made[metric] = Gauge(name, definition.help, labels, registry=self.registry)
+            else:
+                buckets = definition.buckets
+                self._made[metric] = Histogram(name, definition.help, labels, registry=self.registry, buckets=buckets)
+        self.set(Metric.BUILD_INFO, 1, version=__version__)
+
+    def add(self, metric: Metric, amount: float = 1.0, **labels: str) -> None:
+        """See ``Metrics``."""
+        made = self._child(metric, labels)
+        if isinstance(made, Counter):
+            made.inc(amount)
+
+    def set(self, metric: Metric, value: float, **labels: str) -> None:
+        """See ``Metrics``."""
+        made = self._child(metric, labels)
+        if isinstance(made, Gauge):
+            made.set(value)
+
+    def observe(self, metric: Metric, value: float, **labels: str) -> None:
+        """See ``Metrics``."""
+        made = self._child(metric, labels)
+        if isinstance(made, Histogram):
+            made.observe(value)
+
+    def text(self) -> bytes:
+        """Return everything in the Prometheus text format."""
+        return generate_latest(self.registry)
+
+    def _child(self, metric: Metric, labels: dict[str, str]) -> Counter | Gauge | Histogram:
+        allowed = DEFINITIONS[metric].labels
+        if not allowed:
+            return self._made[metric]
+        values = [labels.get(name, "other") for name in allowed]
+        closed = [value if value in allowed[name] else "other" for name, value in zip(allowed, values, strict=True)]
+        return self._made[metric].labels(*closed)

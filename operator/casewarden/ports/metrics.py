@@ -1,0 +1,81 @@
+"""What the operator counts. Labels have closed sets of values; no name of a run, case, pod or URL is one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import StrEnum
+from typing import Protocol
+
+__all__ = ["Metric", "Metrics", "NoMetrics", "RecordedMetrics"]
+
+
+class Metric(StrEnum):
+    """Every metric by its name; ``adapters.metrics`` has the types, labels and help texts."""
+
+    RUNS = "casewarden_runs"
+    RUNS_FINISHED = "casewarden_runs_finished_total"
+    CASES = "casewarden_cases"
+    CASE_FINISHED = "casewarden_case_finished_total"
+    CASE_DURATION = "casewarden_case_duration_seconds"
+    CASE_QUEUE = "casewarden_case_queue_seconds"
+    CASE_RETRIES = "casewarden_case_retries_total"
+    CREATES_THROTTLED = "casewarden_pod_create_throttled_total"
+    EVIDENCE_INCOMPLETE = "casewarden_evidence_incomplete_total"
+    RECONCILE_DURATION = "casewarden_reconcile_duration_seconds"
+    RECONCILE_ERRORS = "casewarden_reconcile_errors_total"
+    WATCH_LAST_EVENT = "casewarden_watch_last_event_timestamp_seconds"
+    STATUS_CONFLICTS = "casewarden_status_write_conflicts_total"
+    API_REQUESTS = "casewarden_api_requests_total"
+    LOOP_LAG = "casewarden_event_loop_lag_seconds"
+    BUILD_INFO = "casewarden_build_info"
+
+
+class Metrics(Protocol):
+    """Where figures go. An unknown label value is counted as ``other``; none of these ever raises."""
+
+    def add(self, metric: Metric, amount: float = 1.0, **labels: str) -> None:
+        """Add to a counter."""
+
+    def set(self, metric: Metric, value: float, **labels: str) -> None:
+        """Set a gauge."""
+
+    def observe(self, metric: Metric, value: float, **labels: str) -> None:
+        """Add one observation to a histogram."""
+
+
+class NoMetrics:
+    """Counts nothing."""
+
+    def add(self, metric: Metric, amount: float = 1.0, **labels: str) -> None:
+        """Do nothing."""
+
+    def set(self, metric: Metric, value: float, **labels: str) -> None:
+        """Do nothing."""
+
+    def observe(self, metric: Metric, value: float, **labels: str) -> None:
+        """Do nothing."""
+
+
+class RecordedMetrics:
+    """A fake that ships: keeps every figure by metric and labels, for tests to read."""
+
+    def __init__(self) -> None:
+        self.totals: Counter[tuple[str, ...]] = Counter()
+        self.gauges: dict[tuple[str, ...], float] = {}
+        self.observations: dict[tuple[str, ...], list[float]] = {}
+
+    def add(self, metric: Metric, amount: float = 1.0, **labels: str) -> None:
+        """Add to a counter."""
+        self.totals[_key(metric, labels)] += amount  # type: ignore[assignment]
+
+    def set(self, metric: Metric, value: float, **labels: str) -> None:
+        """Set a gauge."""
+        self.gauges[_key(metric, labels)] = value
+
+    def observe(self, metric: Metric, value: float, **labels: str) -> None:
+        """Keep one observation."""
+        self.observations.setdefault(_key(metric, labels), []).append(value)
+
+
+def _key(metric: Metric, labels: dict[str, str]) -> tuple[str, ...]:
+    return (str(metric), *(f"{name}={value}" for name, value in sorted(labels.items())))

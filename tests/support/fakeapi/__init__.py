@@ -1,0 +1,5 @@
+"""An API server that is small enough to read and strict enough to catch a client's mistakes, with faults on demand."""
+
+from .server import FakeApi
+
+__all__ = ["FakeApi"]
