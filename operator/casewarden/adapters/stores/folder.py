@@ -26,10 +26,23 @@ _LEFT_OVER_SECONDS = 3600.0
 _T = TypeVar("_T")
 # Not reasons of the caller's making: the disk is full, away, broken or read-only.
 _AWAY = frozenset(
-    getattr(errno, name)
-    for name in (
-        "EACCES EDQUOT EHOSTDOWN EIO EMFILE ENFILE ENODEV ENOENT ENOSPC ENOTCONN ENXIO EPERM EROFS ESTALE ETIMEDOUT"
-    ).split()
+    {
+        errno.EACCES,
+        errno.EDQUOT,
+        errno.EHOSTDOWN,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+        errno.ENODEV,
+        errno.ENOENT,
+        errno.ENOSPC,
+        errno.ENOTCONN,
+        errno.ENXIO,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ESTALE,
+        errno.ETIMEDOUT,
+    }
 )
 
 
