@@ -19,6 +19,7 @@ __all__ = [
     "Fingerprints",
     "Floor",
     "Interval",
+    "LedgerReference",
     "PlanReference",
     "Usage",
 ]
@@ -133,6 +134,13 @@ class PlanReference(ApiModel):
     digest: _Word = Field(description="SHA-256 of the plan.")
 
 
+class LedgerReference(ApiModel):
+    """What the run has counted: by it a ledger that somebody deleted or changed is noticed."""
+
+    rows: _Count = Field(description="Attempts that the ledger has.")
+    digest: _Word = Field(description="SHA-256 over these rows, in the order in which they were written.")
+
+
 class Evidence(ApiModel):
     """Where everything is that was kept of the run."""
 
@@ -164,6 +172,7 @@ class EvalRunStatus(ApiModel):
     completion_time: _Time | None = Field(default=None, description="When the run was over.")
     duration: _Word | None = Field(default=None, description="Time from start to end, once the run is over.")
     plan: PlanReference | None = Field(default=None, description="What was planned.")
+    ledger: LedgerReference | None = Field(default=None, description="What the run has counted so far.")
     cases: CaseCounts | None = Field(default=None, description="Where the cases are.")
     attempts: AttemptCounts | None = Field(default=None, description="How often cases were started.")
     progress: _Word | None = Field(default=None, description="Cases that are done, of all.")

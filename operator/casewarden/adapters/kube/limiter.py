@@ -15,7 +15,7 @@ __all__ = ["Limiter"]
 
 
 class Limiter:
-    """A bucket of ``burst`` tokens, filled with ``rate`` a second, and ``in_flight`` places; first come first served."""
+    """A bucket of ``burst`` tokens, filled with ``rate`` a second, and ``in_flight`` places; served in order."""
 
     def __init__(self, rate: float, burst: int, in_flight: int, clock: Clock) -> None:
         if rate <= 0 or burst < 1 or in_flight < 1:
