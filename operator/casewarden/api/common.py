@@ -141,7 +141,7 @@ LABEL_KEY = Shape(
     317,
 )
 CASE_ID = Shape(r"^[A-Za-z0-9][A-Za-z0-9._-]*$", "use letters, digits, '.', '_' and '-', a letter or digit first", 100)
-DIMENSION = Shape(r"^[A-Za-z][A-Za-z0-9_-]*$", "use letters, digits, '_' and '-', a letter first", 63)
+DIMENSION = Shape(r"^[A-Za-z][A-Za-z0-9_.-]*$", "use letters, digits, '_', '.' and '-', a letter first", 63)
 
 ObjectName = Annotated[
     str,

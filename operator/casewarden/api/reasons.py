@@ -69,6 +69,7 @@ class RunReason(StrEnum):
     CIRCUIT_BREAKER = "CircuitBreaker"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     LEDGER_LOST = "LedgerLost"
+    STORE_UNAVAILABLE = "StoreUnavailable"
     WORKSPACE_MISSING = "WorkspaceMissing"
     NAMESPACE_TERMINATING = "NamespaceTerminating"
     THRESHOLD_MET = "ThresholdMet"

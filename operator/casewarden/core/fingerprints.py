@@ -1,0 +1,70 @@
+"""Digests of what must be equal for two scores to be comparable.
+
+Each is the SHA-256 of the canonical JSON of exactly the values that count, so that the same manifest has the same
+fingerprints on every cluster and without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from casewarden_sdk.canonical import sha256_json
+
+__all__ = ["candidate_fingerprint", "conditions_fingerprint", "task_name"]
+
+
+def task_name(task_id: str, version: str) -> str:
+    """Return a task and its version as one word, ``durable-kv@0.1.0``."""
+    return f"{task_id}@{version}"
+
+
+def candidate_fingerprint(
+    *,
+    argv: Sequence[str] | None,
+    env: Iterable[tuple[str, str]] = (),
+    workspace: str | None,
+    image: str | None = None,
+) -> str:
+    """Return the fingerprint of a program; a control is the program that it is, with its files as workspace.
+
+    ``argv`` is the run's own command, None where the workspace or the pack says it. ``env`` are names and values in any
+    order. ``workspace`` is the digest of the files, None where there are none. ``image`` is what the run names; the
+    pack's own image is no part of the candidate.
+    """
+    variables = [{"name": name, "value": value} for name, value in sorted(env)]
+    document: dict[str, Any] = {
+        "kind": "program",
+        "argv": None if argv is None else list(argv),
+        "env": variables,
+        "workspace": workspace,
+    }
+    if image is not None:
+        document["image"] = image
+    return sha256_json(document)
+
+
+def conditions_fingerprint(
+    *,
+    limits: Mapping[str, Any],
+    resources: Mapping[str, Any],
+    boundary: Literal["pod", "local"] = "pod",
+    profile: str = "restricted",
+    network: str = "none",
+    runtime_class: str | None = None,
+) -> str:
+    """Return the fingerprint of the conditions that a candidate worked under.
+
+    ``limits`` are the effective ones; ``resources`` are requests and limits by container. ``boundary`` is ``local``
+    where no sandbox was around it.
+    """
+    return sha256_json(
+        {
+            "limits": dict(limits),
+            "resources": dict(resources),
+            "boundary": boundary,
+            "profile": profile,
+            "network": network,
+            "runtime_class": runtime_class,
+        }
+    )
