@@ -123,9 +123,11 @@ class Sealed:
 class LedgerRow:
     """What the run has counted of one attempt; written once and never changed.
 
-    ``kind``: ``verdict`` (sealed), ``environment`` (unassessed, draws on the environment budget), ``interruption``
-    (draws on the interruption budget), ``suspended`` (counted, draws on none). ``checks`` are bits
-    (``contract.check_bits``).
+    ``kind``: ``verdict`` (assessed: what was sealed, or the operator's ``agent_error`` where nothing could be sealed;
+    then ``digest`` is None and every check is false), ``environment`` (unassessed, draws on the environment budget),
+    ``interruption`` (draws on the interruption budget), ``suspended`` (the run itself stopped the attempt: counted,
+    draws on none). ``checks`` are bits (``contract.check_bits``). ``pod_uid`` and ``digest`` are those of the seal,
+    which may be an earlier attempt's of the same case.
     """
 
     key: AttemptKey
@@ -170,9 +172,6 @@ class RunPolicy:
     suspend: bool
     deadline: float | None
     keep_pods: Literal["Never", "OnFailure"] = "Never"
-    evidence_container: str = "evidence"
-    task_container: str = "task"
-    candidate_container: str = "candidate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +190,9 @@ class RunView:
 
     ``slots`` is how many pods in all the assigner lets this run have at once (None: no assigner limit). ``refusals``
     are creates that the API server refused since the last step, by ``(reason, message)``: the reason of the API's
-    Status, or its cause where it has one (``NamespaceTerminating``). ``blocked_until`` is the last ``SetWait.until``.
+    Status, or its cause where it has one (``NamespaceTerminating``). ``blocked_until`` is the last ``SetWait.until``,
+    ``failing`` the last ``StepResult.failing``, ``stopped`` the UIDs of pods whose ``DeletePod`` was carried out; all
+    three may be lost in a restart.
     """
 
     policy: RunPolicy
@@ -207,6 +208,8 @@ class RunView:
     planned: Mapping[tuple[int, str], PlannedCase] = field(default_factory=dict)
     known: Mapping[AttemptKey, PodRecord] = field(default_factory=dict)
     store_away_since: float | None = None
+    failing: FinishRun | None = None
+    stopped: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +269,12 @@ Action = CreatePod | DeletePod | LookUpSeal | Record | SetWait | FinishRun
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """Actions in the order in which they are to be done, and when to step again even if nothing happens."""
+    """Actions in the order in which they are to be done, and when to step again even if nothing happens.
+
+    ``failing`` is the failure that the run is being stopped for; ``FinishRun`` follows when nothing of it runs any
+    more. The next view has it as ``failing``.
+    """
 
     actions: tuple[Action, ...]
     wake_at: float | None = None
+    failing: FinishRun | None = None

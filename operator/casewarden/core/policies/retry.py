@@ -1,0 +1,45 @@
+"""Which attempts are tried again. Budgets are counts of ledger rows: no restart and no second operator resets them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from casewarden.core.model import LedgerRow, RunPolicy
+
+__all__ = ["Standing", "standing"]
+
+# An environment error seldom heals at once; other cases go first meanwhile.
+FIRST_DELAY_SECONDS: Final = 5.0
+LONGEST_DELAY_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a case stands.
+
+    ``settled`` is the row that says what the case came to: its verdict, or the row that spent a budget. None where it
+    needs another attempt, which may start at ``not_before`` at the earliest.
+    """
+
+    settled: LedgerRow | None = None
+    not_before: float = 0.0
+
+
+def standing(rows: Iterable[LedgerRow], policy: RunPolicy) -> Standing:
+    """Judge a case by its rows. Budgets are how often it is tried *again*: two retries are three attempts."""
+    ordered = sorted(rows, key=lambda row: row.key.attempt)
+    verdict = next((row for row in ordered if row.kind == "verdict"), None)
+    if verdict is not None:
+        return Standing(verdict)
+    environment = [row for row in ordered if row.kind == "environment"]
+    interruptions = [row for row in ordered if row.kind == "interruption"]
+    if len(environment) > policy.environment_retries:
+        return Standing(environment[policy.environment_retries])
+    if len(interruptions) > policy.interruption_retries:
+        return Standing(interruptions[policy.interruption_retries])
+    if not environment:
+        return Standing()
+    delay = min(FIRST_DELAY_SECONDS * 2 ** (len(environment) - 1), LONGEST_DELAY_SECONDS)
+    return Standing(None, environment[-1].ended_at + delay)

@@ -1,0 +1,130 @@
+"""Who is where: a run's view sorted once, so that policies can ask in words.
+
+An attempt is *recorded* when the ledger has its row. What is not recorded and was seen is *open*: its pod is there, or
+vanished, or its create is in flight. A case has at most one open attempt unless somebody interferes. A pod with our
+labels and a case that is not the run's is a *stranger*: it counts for nothing and goes.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from casewarden.core import facts
+from casewarden.core.model import AttemptKey, CaseKey, FinishRun, LedgerRow, PodRecord, RunView, Sealed
+from casewarden.core.policies.retry import Standing, standing
+from casewarden.core.policies.store import store_given_up
+
+__all__ = ["Situation"]
+
+
+@dataclass(frozen=True)
+class Situation:
+    """A view at a moment, with the questions that policies have."""
+
+    view: RunView
+    now: float
+
+    @cached_property
+    def rows(self) -> dict[CaseKey, list[LedgerRow]]:
+        """The rows of each case that has any."""
+        rows: dict[CaseKey, list[LedgerRow]] = defaultdict(list)
+        for row in self.view.rows:
+            rows[row.key.case].append(row)
+        return dict(rows)
+
+    @cached_property
+    def recorded(self) -> frozenset[AttemptKey]:
+        """Attempts that the ledger has."""
+        return frozenset(row.key for row in self.view.rows)
+
+    @cached_property
+    def _cases(self) -> frozenset[CaseKey]:
+        return frozenset(self.view.cases)
+
+    @cached_property
+    def strangers(self) -> tuple[PodRecord, ...]:
+        """Pods of cases that the run does not have."""
+        return tuple(pod for pod in self.view.pods if pod.attempt is None or pod.attempt.case not in self._cases)
+
+    @cached_property
+    def pods(self) -> dict[AttemptKey, PodRecord]:
+        """Pods of open attempts."""
+        return {
+            pod.attempt: pod
+            for pod in self.view.pods
+            if pod.attempt is not None and pod.attempt.case in self._cases and pod.attempt not in self.recorded
+        }
+
+    @cached_property
+    def recorded_pods(self) -> tuple[tuple[LedgerRow, PodRecord], ...]:
+        """Pods of recorded attempts, with the row of each."""
+        rows = {row.key: row for row in self.view.rows}
+        return tuple((rows[pod.attempt], pod) for pod in self.view.pods if pod.attempt in rows)
+
+    @cached_property
+    def vanished(self) -> dict[AttemptKey, PodRecord]:
+        """Open attempts whose pod was seen and is gone."""
+        return {
+            key: pod
+            for key, pod in self.view.known.items()
+            if key.case in self._cases and key not in self.pods and key not in self.recorded
+        }
+
+    @cached_property
+    def in_flight(self) -> frozenset[AttemptKey]:
+        """Creates that were sent, are not seen yet and still hold their place."""
+        return frozenset(
+            item.key
+            for item in self.view.in_flight
+            if item.until > self.now
+            and item.key not in self.pods
+            and item.key not in self.vanished
+            and item.key not in self.recorded
+        )
+
+    @cached_property
+    def open_cases(self) -> frozenset[CaseKey]:
+        """Cases with an open attempt."""
+        return frozenset(key.case for key in (*self.pods, *self.vanished, *self.in_flight))
+
+    @cached_property
+    def alive(self) -> tuple[PodRecord, ...]:
+        """Pods of open attempts that are not over: each holds a slot."""
+        return tuple(pod for pod in self.pods.values() if not facts.has_ended(pod, self.now))
+
+    @cached_property
+    def sealed(self) -> dict[CaseKey, Sealed]:
+        """Cases of which a seal was seen; a seal is for ever."""
+        return {key.case: sealed for key, sealed in self.view.seals.items() if sealed is not None}
+
+    @property
+    def store_away_since(self) -> float | None:
+        """Since when the store has not answered what it was asked, or None."""
+        return self.view.store_away_since if self.view.lookups_in_flight else None
+
+    @cached_property
+    def store_given_up(self) -> FinishRun | None:
+        """The failure of a run that has waited for the store for too long."""
+        return store_given_up(self.store_away_since, len(self.view.lookups_in_flight), self.now)
+
+    @cached_property
+    def _standings(self) -> dict[CaseKey, Standing]:
+        return {case: standing(rows, self.view.policy) for case, rows in self.rows.items()}
+
+    def standing(self, case: CaseKey) -> Standing:
+        """Tell where a case stands by its rows."""
+        return self._standings.get(case) or Standing()
+
+    @cached_property
+    def unsettled(self) -> tuple[CaseKey, ...]:
+        """Cases that need more work, in their order."""
+        return tuple(case for case in self.view.cases if self.standing(case).settled is None)
+
+    def open_pods_of(self, settled: bool) -> Iterator[PodRecord]:
+        """Yield living pods of open attempts whose case is, or is not, settled already."""
+        for pod in self.alive:
+            if pod.attempt is not None and (self.standing(pod.attempt.case).settled is not None) == settled:
+                yield pod
