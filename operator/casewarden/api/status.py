@@ -138,6 +138,9 @@ class LedgerReference(ApiModel):
     """What the run has counted: by it a ledger that somebody deleted or changed is noticed."""
 
     rows: _Count = Field(description="Attempts that the ledger has.")
+    verdicts: _Count = Field(description="Those of them that came to a verdict.")
+    environment: _Count = Field(description="Those that ended in an environment error.")
+    interruptions: _Count = Field(description="Those that were interrupted.")
     digest: _Word = Field(description="SHA-256 over these rows, in the order in which they were written.")
 
 
