@@ -8,10 +8,10 @@ from typing import Sequence
 
 from .canonical import digest_files
 
-__all__ = ["grader_fingerprint"]
+__all__ = ["OWN_SOURCES", "grader_fingerprint"]
 
-# What of the SDK itself decides verdicts.
-_OWN = ("canonical.py", "contract.py", "errors.py", "jsonlines.py", "judging.py")
+OWN_SOURCES = ("canonical.py", "contract.py", "errors.py", "jsonlines.py", "judging.py")
+"""What of the SDK itself decides verdicts: files of this folder."""
 
 
 def grader_fingerprint(sources: Sequence[str]) -> str:
@@ -24,5 +24,5 @@ def grader_fingerprint(sources: Sequence[str]) -> str:
     shared = os.path.commonpath([os.path.dirname(path) for path in paths])
     files = [("pack/" + Path(os.path.relpath(path, shared)).as_posix(), Path(path).read_bytes()) for path in paths]
     here = Path(__file__).parent
-    files += [("sdk/" + name, (here / name).read_bytes()) for name in _OWN]
+    files += [("sdk/" + name, (here / name).read_bytes()) for name in OWN_SOURCES]
     return digest_files(sorted(files))

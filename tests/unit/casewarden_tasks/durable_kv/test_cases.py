@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import evalarc.task
-from casewarden_sdk.canonical import canonical
-from casewarden_tasks.durable_kv.cases import generate
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from casewarden_sdk.canonical import canonical
+from casewarden_tasks.durable_kv.cases import generate
 
 
 @given(st.integers())

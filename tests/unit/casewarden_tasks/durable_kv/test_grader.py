@@ -6,12 +6,13 @@ import copy
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from casewarden_sdk.contract import AGENT_ERROR, FAILED, PASSED, Case
 from casewarden_tasks.durable_kv.cases import generate
 from casewarden_tasks.durable_kv.grader import grade
 from casewarden_tasks.durable_kv.model import Model
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 CASES = {case.id: case for case in generate(17)}
 ENDED = {"code": 0, "signal": None, "output_bytes": 10, "stderr_tail": "", "unsolicited": 0}

@@ -7,10 +7,11 @@ from typing import Any
 
 import evalarc.task
 import pytest
-from casewarden_sdk.canonical import canonical
-from casewarden_tasks.durable_kv.model import INVALID, Model
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from casewarden_sdk.canonical import canonical
+from casewarden_tasks.durable_kv.model import INVALID, Model
 
 KEYS = st.sampled_from(["", "a", "雪", "\ud800"])
 VALUES = st.sampled_from([None, True, False, 0, 1, 1.0, -0.0, "", "1", [], [1], [True], {}, {"b": 1, "a": 2}])

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import evalarc.support
-from casewarden_sdk.canonical import canonical
-from casewarden_tasks.support_routing.cases import CATEGORIES, DIMENSIONS, generate
 from hypothesis import example, given
 from hypothesis import strategies as st
+
+from casewarden_sdk.canonical import canonical
+from casewarden_tasks.support_routing.cases import CATEGORIES, DIMENSIONS, generate
 
 
 @given(st.integers())

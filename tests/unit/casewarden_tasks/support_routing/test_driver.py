@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from casewarden_sdk.contract import AGENT_ERROR, PASSED
 from casewarden_sdk.testing import Played, play
 from casewarden_tasks.support_routing import PACK, SupportRouting
@@ -59,7 +60,9 @@ def test_the_tickets_are_noted_before_and_after() -> None:
     ("last", "reason"), [("sys.exit(3)", "Exited"), ("print('bye')", "Protocol"), ("os.kill(os.getpid(), 9)", "Exited")]
 )
 def test_a_program_must_end_well_after_finishing(last: str, reason: str) -> None:
-    main = f"import os, sys\nsys.stdin.readline()\nprint('{{\"finish\": true}}', flush=True)\nsys.stdin.read()\n{last}\n"
+    main = (
+        f"import os, sys\nsys.stdin.readline()\nprint('{{\"finish\": true}}', flush=True)\nsys.stdin.read()\n{last}\n"
+    )
     result = play(PACK, CASES["route-open-ticket"], {"main.py": main})
     assert (result.verdict.status, result.verdict.reason) == (AGENT_ERROR, reason)
     assert result.verdict.checks["protocol"] is False

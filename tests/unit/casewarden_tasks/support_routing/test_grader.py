@@ -7,11 +7,12 @@ from typing import Any
 
 import evalarc.support
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from casewarden_sdk.contract import AGENT_ERROR, FAILED, PASSED, Case
 from casewarden_tasks.support_routing.cases import DIMENSIONS, generate
 from casewarden_tasks.support_routing.grader import grade
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 ENDED = {"code": 0, "signal": None, "output_bytes": 10, "stderr_tail": "", "unsolicited": 0}
 FAULT = {"reason": "TimeLimit", "message": "no answer in time"}
@@ -96,11 +97,13 @@ def test_not_finishing_fails_protocol_even_without_a_fault() -> None:
 
 ticket = st.fixed_dictionaries(
     {
-        "category": st.sampled_from(["billing", "technical", "account"]), "queue": st.sampled_from(["inbox", "queue-0-0"]),
-        "resolved": st.booleans(), "status": st.sampled_from(["open", "closed"]),
+        "category": st.sampled_from(["billing", "technical", "account"]),
+        "queue": st.sampled_from(["inbox", "queue-0-0"]),
+        "resolved": st.booleans(),
+        "status": st.sampled_from(["open", "closed"]),
         "notes": st.lists(st.sampled_from(["Customer contacted support.", "x"]), max_size=2),
     }
-)  # fmt: skip
+)
 
 
 @settings(max_examples=300)

@@ -7,11 +7,12 @@ from typing import Any
 
 import evalarc.support
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from casewarden_sdk.canonical import canonical
 from casewarden_tasks.support_routing.cases import generate
 from casewarden_tasks.support_routing.service import TOOLS, TicketService
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 CASES = {case.id: case.content for case in generate(17)}
 PLAIN, BEFORE, AFTER = (CASES[name] for name in ("route-open-ticket", "retry-before-commit", "retry-after-commit"))
@@ -26,11 +27,10 @@ def calls(content: Any) -> st.SearchStrategy[tuple[Any, Any]]:
     word = st.sampled_from(
         [*content["initial"], *content["routing_rules"].values(), "inbox", "", "n", "x" * 512, "x" * 513]
     )
+    value = word | st.sampled_from([content["target"], 5])
     arguments = st.sampled_from(sorted(TOOLS)).flatmap(
-        lambda tool: st.tuples(
-            st.just(tool), st.fixed_dictionaries({name: word | st.sampled_from([content["target"], 5]) for name in TOOLS[tool]})
-        )
-    )  # fmt: skip
+        lambda tool: st.tuples(st.just(tool), st.fixed_dictionaries(dict.fromkeys(sorted(TOOLS[tool]), value)))
+    )
     junk = st.none() | st.integers() | st.text(max_size=3) | st.lists(st.none(), max_size=1) | st.just("get_ticket")
     return arguments | st.tuples(junk, junk | st.dictionaries(st.sampled_from(["ticket_id", "queue", "z"]), word))
 
@@ -83,7 +83,10 @@ def test_an_outage_after_the_write_has_written_and_the_repeated_call_does_not_wr
 
 def test_an_invalid_call_does_not_use_up_the_outage() -> None:
     service = TicketService(BEFORE)
-    assert service.call("assign_queue", {"ticket_id": BEFORE["target"], "queue": "nowhere"}).error_source == "tool_validation"
+    assert (
+        service.call("assign_queue", {"ticket_id": BEFORE["target"], "queue": "nowhere"}).error_source
+        == "tool_validation"
+    )
     queue = BEFORE["routing_rules"]["account"]
     assert service.call("assign_queue", {"ticket_id": BEFORE["target"], "queue": queue}).error_source == "injected"
 

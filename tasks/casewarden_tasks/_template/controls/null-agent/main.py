@@ -1,0 +1,1 @@
+"""Does nothing: ends well at once and answers no request."""
