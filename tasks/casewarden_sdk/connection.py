@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from typing import Any, Callable, Dict, Optional
+import os
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from .errors import CandidateError, EnvironmentFailure
 from .wire import Frame, WireError, encode, read_frame
 
-__all__ = ["Connection", "ConnectionLost", "Refusal", "error_of", "refusal_of"]
+__all__ = ["Connection", "ConnectionLost", "Refusal", "accept_once", "error_of", "refusal_of"]
 
 
 class ConnectionLost(Exception):
@@ -42,6 +43,32 @@ def refusal_of(error: Exception) -> Dict[str, str]:
     if isinstance(error, (CandidateError, EnvironmentFailure)):
         return {"party": party, "reason": error.reason, "message": error.message}
     return {"party": party, "reason": "Unknown", "message": f"{type(error).__name__}: {error}"}
+
+
+async def accept_once(path: str, seconds: Optional[float]) -> Tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Listen on a unix socket at ``path`` (mode 0666), take the first connection, and no other ever.
+
+    ``asyncio.TimeoutError`` where nobody connects within ``seconds``; None leaves the limit to the caller.
+    """
+    first: asyncio.Future[Tuple[asyncio.StreamReader, asyncio.StreamWriter]]
+    first = asyncio.get_running_loop().create_future()
+
+    def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if first.done():
+            writer.close()
+        else:
+            first.set_result((reader, writer))
+
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    server = await asyncio.start_unix_server(connected, path)
+    try:
+        os.chmod(path, 0o666)  # noqa: S103 - the peer has another uid, and fsGroup is defeated by the umask
+        return await asyncio.wait_for(first, seconds)
+    finally:
+        server.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 class Connection:

@@ -1,17 +1,16 @@
 """The other end of the shim: what the recorder uses for a candidate and a driver for an environment container.
 
-The shim dials; ``Supervisor.accept`` listens on a unix socket, takes the first connection and no other.
+The shim dials; ``Supervisor.accept`` listens at a unix socket, takes the first connection and no other.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
-from .connection import Connection
+from .connection import Connection, accept_once
 from .wire import WIRE_VERSION, WireError, read_frame
 
 __all__ = ["Exit", "Session", "ShimLimits", "Supervisor", "Swept"]
@@ -39,12 +38,13 @@ class ShimLimits:
 
 @dataclass(frozen=True)
 class Exit:
-    """How a program ended: an exit code or a signal; ``oom`` and ``output_limit`` say what killed it; wall seconds."""
+    """How a program ended: an exit code or a signal, which limit it broke if one, and its wall seconds."""
 
     code: Optional[int]
     signal: Optional[int]
     oom: bool = False
     output_limit: bool = False
+    process_limit: bool = False
     seconds: float = 0.0
 
 
@@ -96,28 +96,11 @@ class Supervisor:
 
     @classmethod
     async def accept(cls, path: str, seconds: float, on_output: Optional[OutputHook] = None) -> Supervisor:
-        """Listen at ``path`` (mode 0666), accept one connection within ``seconds``, read its hello.
+        """Accept one connection at ``path`` within ``seconds`` and read its hello.
 
         ``asyncio.TimeoutError`` where no shim dialled; ``WireError`` where what dialled is no shim of this version.
         """
-        first: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            if first.done():
-                writer.close()
-            else:
-                first.set_result((reader, writer))
-
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
-        server = await asyncio.start_unix_server(connected, path)
-        try:
-            os.chmod(path, 0o666)  # noqa: S103 - the peer has another uid, and fsGroup is defeated by the umask
-            reader, writer = await asyncio.wait_for(first, seconds)
-        finally:
-            server.close()
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+        reader, writer = await accept_once(path, seconds)
         try:
             hello, _ = await asyncio.wait_for(read_frame(reader), 10)
             if hello.get("event") != "hello" or hello.get("v") != WIRE_VERSION:
@@ -232,6 +215,7 @@ class Supervisor:
                 header.get("signal"),
                 header.get("oom") is True,
                 header.get("output_limit") is True,
+                header.get("process_limit") is True,
                 float(header.get("seconds", 0.0)),
             )
         session.changed.set()

@@ -23,7 +23,7 @@ _ERROR_BYTES = 600
 
 
 def plan(pack: Pack, out: IO[str], variables: Mapping[str, str]) -> int:
-    """Write the plan for ``CASEWARDEN_PLAN`` to ``out``; its digest, or why it is refused, is the termination message."""
+    """Write the plan for ``CASEWARDEN_PLAN`` to ``out``; the termination message has its digest or the refusal."""
     try:
         asked = json.loads(variables.get("CASEWARDEN_PLAN", "{}"))
         document = build_plan(pack, asked.get("seeds", []), asked.get("params", {}), asked.get("families", []))

@@ -1,0 +1,176 @@
+"""What the recorder is told about its attempt (``CASEWARDEN_ATTEMPT``) and about its container."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["CandidateSettings", "Limits", "Places", "Settings", "SettingsError"]
+
+
+class SettingsError(ValueError):
+    """The attempt's description is not whole; the message names the field."""
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Paths of this container and (``workspace``, ``state``, ``home``, ``path``, ``python``) of the candidate's."""
+
+    task_socket: str = "/casewarden/task/evidence.sock"
+    candidate_socket: str = "/casewarden/candidate/shim.sock"
+    spool: str = "/casewarden/spool"
+    token: str = "/var/run/casewarden/token"  # noqa: S105 - a path
+    own_workspace: str = "/candidate"
+    workspace: str = "/candidate"
+    state: str = "/state"
+    home: str = "/tmp"  # noqa: S108 - the candidate's own, in its own container
+    path: str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    python: str = "python3"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the recorder enforces. Seconds are wall time; ``hold_seconds`` is how long the store is waited for."""
+
+    case_seconds: float
+    response_seconds: float
+    start_seconds: float
+    output_bytes: int
+    request_bytes: int
+    processes: int | None
+    state_mib: int
+    hold_seconds: float
+    actions: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSettings:
+    """How the candidate is started. ``argv`` is the run's own and wins over ``default_argv``."""
+
+    argv: tuple[str, ...] | None
+    default_argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+    network: str = "none"
+    workspace_digest: str | None = None
+    fetch_workspace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """An attempt. ``told_limits`` are the limits as they came, for the driver and the bundle.
+
+    ``loss_grace`` is how many seconds a lost shim is not yet held against the candidate, so that the end of the whole
+    pod shows first.
+    """
+
+    run_uid: str
+    seed: int
+    case_id: str
+    repeat: int
+    attempt: int
+    pod_name: str
+    pod_uid: str
+    case_sha256: str
+    dimensions: tuple[str, ...]
+    limits: Limits
+    candidate: CandidateSettings
+    relay_url: str = ""
+    told_limits: Mapping[str, Any] = field(default_factory=dict)
+    places: Places = field(default_factory=Places)
+    loss_grace: float = 2.0
+
+    @classmethod
+    def from_environment(cls, variables: Mapping[str, str]) -> Settings:
+        """Read the container's environment; ``SettingsError`` for what is missing or of another type."""
+        try:
+            document = json.loads(variables["CASEWARDEN_ATTEMPT"])
+        except KeyError:
+            raise SettingsError("CASEWARDEN_ATTEMPT is not set; the pod's spec must have it") from None
+        except ValueError as error:
+            raise SettingsError(f"CASEWARDEN_ATTEMPT is no JSON: {error}") from None
+        if not isinstance(document, dict):
+            raise SettingsError(f"CASEWARDEN_ATTEMPT is a {type(document).__name__}; it must be an object")
+        if "CASEWARDEN_POD_UID" in variables:
+            document["pod_uid"] = variables["CASEWARDEN_POD_UID"]
+        return cls.from_json(document)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any], places: Places | None = None, loss_grace: float = 2.0) -> Settings:
+        """Read an attempt's description."""
+        limits, candidate = _object(document, "limits"), _object(document, "candidate")
+        argv = candidate.get("argv")
+        return cls(
+            run_uid=_text(document, "run_uid"),
+            seed=_whole(document, "seed"),
+            case_id=_text(document, "case_id"),
+            repeat=_whole(document, "repeat"),
+            attempt=_whole(document, "attempt"),
+            pod_name=_text(document, "pod_name"),
+            pod_uid=_text(document, "pod_uid"),
+            case_sha256=_text(document, "case_sha256"),
+            dimensions=_words(document, "dimensions"),
+            limits=_limits(limits),
+            candidate=CandidateSettings(
+                argv=None if argv is None else _words(candidate, "argv"),
+                default_argv=_words(candidate, "default_argv"),
+                env=tuple((_text(item, "name"), str(item.get("value", ""))) for item in candidate.get("env") or ()),
+                network=candidate.get("network") or "none",
+                workspace_digest=candidate.get("workspace_digest"),
+                fetch_workspace=candidate.get("fetch_workspace") is True,
+            ),
+            relay_url=str(document.get("relay_url", "")),
+            told_limits=dict(limits),
+            places=places or Places(),
+            loss_grace=loss_grace,
+        )
+
+
+def _limits(document: Mapping[str, Any]) -> Limits:
+    return Limits(
+        case_seconds=_seconds(document, "case_seconds"),
+        response_seconds=_seconds(document, "response_seconds"),
+        start_seconds=_seconds(document, "start_seconds"),
+        output_bytes=_whole(document, "output_bytes"),
+        request_bytes=_whole(document, "request_bytes"),
+        processes=None if document.get("processes") is None else _whole(document, "processes"),
+        state_mib=_whole(document, "state_mib"),
+        hold_seconds=_seconds(document, "hold_seconds"),
+        actions=None if document.get("actions") is None else _whole(document, "actions"),
+    )
+
+
+def _object(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = document.get(name)
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"attempt: {name} is {value!r}; it must be an object")
+    return value
+
+
+def _text(document: Mapping[str, Any], name: str) -> str:
+    value = document.get(name)
+    if not isinstance(value, str) or not value:
+        raise SettingsError(f"attempt: {name} is {value!r}; it must be a text")
+    return value
+
+
+def _words(document: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    value = document.get(name)
+    if not isinstance(value, (list, tuple)) or not value or not all(isinstance(word, str) and word for word in value):
+        raise SettingsError(f"attempt: {name} is {value!r}; it must be a list of one or more words")
+    return tuple(value)
+
+
+def _whole(document: Mapping[str, Any], name: str) -> int:
+    value = document.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise SettingsError(f"attempt: {name} is {value!r}; it must be an integer")
+    return value
+
+
+def _seconds(document: Mapping[str, Any], name: str) -> float:
+    value = document.get(name)
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value > 0:
+        raise SettingsError(f"attempt: {name} is {value!r}; it must be a number of seconds above 0")
+    return float(value)
