@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from casewarden.api.reasons import AttemptReason
 from casewarden_sdk.canonical import canonical
 from casewarden_sdk.contract import AGENT_ERROR, FAILED
 from casewarden_sdk.testing import Played, play
@@ -49,7 +50,7 @@ def played(body: str, case: str = "read-write-delete") -> Played:
 )
 def test_a_break_is_the_agents_error_with_its_reason(body: str, reason: str) -> None:
     verdict = played(body).verdict
-    assert (verdict.status, verdict.reason) == (AGENT_ERROR, reason)
+    assert (verdict.status, verdict.reason) == (AGENT_ERROR, AttemptReason(reason))
 
 
 @pytest.mark.parametrize(

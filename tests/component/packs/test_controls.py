@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ FOLDERS = sorted(path.parent.name for path in Path(casewarden_tasks.__file__).pa
 PACKS: dict[str, Pack] = {name: importlib.import_module(f"casewarden_tasks.{name}").PACK for name in FOLDERS}
 FAULTS = [(name, control.name) for name, pack in PACKS.items() for control in pack.controls if control.kind == "fault"]
 SEEDS = (17, 20261130)
+PAGES = Path(__file__).resolve().parents[3] / "docs" / "packs"
 
 
 def control_of(name: str, wanted: str) -> Control:
@@ -58,3 +60,25 @@ def test_a_fault_runs_to_its_end_unless_it_is_one_of_protocol(name: str, fault: 
 def test_the_null_agent_resolves_nothing_and_the_crashing_agent_is_an_agent_error_everywhere(name: str) -> None:
     assert not any(verdict.passed for verdict in verdicts(name, "null", SEEDS[0]))
     assert {verdict.status for verdict in verdicts(name, "crash", SEEDS[0])} == {AGENT_ERROR}
+
+
+def score(name: str, judged: tuple[Verdict, ...]) -> Decimal:
+    total = Decimal(0)
+    for dimension, weight in PACKS[name].dimensions.items():
+        checks = [verdict.checks[dimension] for verdict in judged if dimension in verdict.checks]
+        total += Decimal(weight) * checks.count(True) / len(checks)
+    return round(total, 8)
+
+
+@pytest.mark.parametrize("name", [name for name in PACKS if name != "_template"])
+def test_the_page_for_users_lists_every_control_with_its_score_and_its_detecting_cases(name: str) -> None:
+    pack = PACKS[name]
+    lines = (PAGES / f"{pack.id}.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if line.startswith("| ")]
+    told = {row[0]: (row[3], Decimal(row[4])) for row in rows if row[0] in {control.name for control in pack.controls}}
+    seen = {}
+    for control in pack.controls:
+        judged = verdicts(name, control.name, SEEDS[0])
+        caught = sum(verdict.checks.get(control.target or "") is False for verdict in judged)
+        seen[control.name] = ({"reference": "–", "fault": str(caught)}.get(control.kind, "all"), score(name, judged))
+    assert told == seen
