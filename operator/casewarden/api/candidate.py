@@ -69,9 +69,9 @@ class Program(ApiModel):
 
     rules: ClassVar[tuple[Rule, ...]] = (
         Rule(
-            "has(self.image) || has(self.argv) || has(self.workspace)",
-            "the program is empty: give it a workspace, an image or argv",
-            lambda self: self.image is not None or self.argv is not None or self.workspace is not None,
+            "has(self.argv) || has(self.workspace)",
+            "there is nothing to start: give a workspace, argv or both (an image's own entry point is not used)",
+            lambda self: self.argv is not None or self.workspace is not None,
             reason="FieldValueRequired",
         ),
         _UNIQUE_ENV,

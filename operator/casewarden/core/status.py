@@ -39,7 +39,8 @@ class StatusInput:
 
     ``refused`` is why the spec is not accepted, ``plan_problem`` why there is no plan, ``wait`` why no more pods start
     now; each is None where there is none. ``running`` are cases with a living pod. ``end`` is set once the run is over,
-    as it must be whenever ``refused`` or ``plan_problem`` is. ``images`` are those that ran, by container.
+    as it must be whenever ``refused`` or ``plan_problem`` is. ``images`` are those that ran, by container. ``ledger``
+    is ``status.ledger`` as the ledger says it.
     """
 
     generation: int
@@ -59,6 +60,7 @@ class StatusInput:
     candidate_fingerprint: str | None = None
     conditions_fingerprint: str | None = None
     images: Mapping[str, str] = field(default_factory=dict)
+    ledger: Mapping[str, Any] | None = None
     evidence_uri: str | None = None
     evidence_digest: str | None = None
 
@@ -92,6 +94,8 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
         status |= _counts(facts, facts.plan, counted)
     if facts.end is not None:
         status |= _verdict(facts, counted, started)
+    if facts.ledger is not None:
+        status["ledger"] = dict(facts.ledger)
     status["fingerprints"] = _fingerprints(facts)
     status["conditions"] = run_conditions(facts, counted, time_text(facts.now))
     return {**status, **_evidence(facts)}

@@ -1,0 +1,193 @@
+"""What can be wrong with a run that its schema cannot know: what this version lacks, the catalogue, the plan.
+
+The operator answers with the conditions Accepted and Planned, `casewarden validate` with the same words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from casewarden.api.catalogue import Catalogue
+from casewarden.api.evalrun import EvalRun, EvalRunSpec, Limits
+from casewarden.api.manifest import ManifestError, Problem, did_you_mean, parse, shown
+from casewarden.api.plan import Plan, PlanLimits
+from casewarden.api.podtemplate import PodTemplate
+from casewarden.api.reasons import RunReason
+from casewarden.core.run_conditions import Why
+from casewarden.core.scoring import RULES
+
+__all__ = ["MAX_CASES", "check_plan", "check_spec", "effective_limits", "summary", "validate_manifest"]
+
+MAX_CASES: Final = 20_000
+_LATER_RULES: Final = frozenset({"weighted-dimensions-partial/v1", "agentbench/v1", "agentbench-oa/v1"})
+_NOT_YET: Final = "not supported by this version"
+
+
+def validate_manifest(document: Any, catalogue: Catalogue | None = None) -> list[Problem]:
+    """Return every problem that can be found without a cluster; without a catalogue tasks are not looked up."""
+    try:
+        resource = parse(document)
+    except ManifestError as error:
+        return error.problems
+    if isinstance(resource, EvalRun):
+        return list(check_spec(resource.spec, catalogue))
+    return [Problem("kind", "AuditRun", f"{_NOT_YET}: run the controls as EvalRuns instead", RunReason.NOT_YET)]
+
+
+def summary(problems: Iterable[Problem]) -> Why | None:
+    """Return one reason and message for all problems, or None where there is none."""
+    found = list(problems)
+    return Why(found[0].reason, "; ".join(str(problem) for problem in found)) if found else None
+
+
+def check_spec(spec: EvalRunSpec, catalogue: Catalogue | None) -> Iterator[Problem]:
+    """Yield what keeps a spec from being accepted."""
+    yield from _not_yet(spec)
+    if catalogue is not None:
+        yield from _task(spec, catalogue)
+    yield from _pod_template(spec.pod_template)
+
+
+def _not_yet(spec: EvalRunSpec) -> Iterator[Problem]:
+    candidate = spec.candidate
+    if candidate.server is not None:
+        yield _later("spec.candidate.server", candidate.server.to_json(), "use program")
+    if candidate.model is not None:
+        yield _later("spec.candidate.model", candidate.model.to_json(), "use program, which needs no model")
+    if spec.baseline is not None:
+        yield _later("spec.baseline", spec.baseline.to_json(), "remove it")
+    if spec.audit.policy != "Ignore":
+        yield _later("spec.audit.policy", spec.audit.policy, "use Ignore")
+    if spec.limits.tokens is not None:
+        yield _later("spec.limits.tokens", spec.limits.tokens, "remove it")
+    if spec.aggregation in _LATER_RULES:
+        yield _later("spec.aggregation", spec.aggregation, f"use {', '.join(RULES)}")
+    elif spec.aggregation is not None and spec.aggregation not in RULES:
+        yield Problem("spec.aggregation", shown(spec.aggregation), did_you_mean(spec.aggregation, list(RULES)))
+
+
+def _later(field: str, value: Any, instead: str) -> Problem:
+    return Problem(field, shown(value), f"{_NOT_YET}: {instead}", RunReason.NOT_YET)
+
+
+def _task(spec: EvalRunSpec, catalogue: Catalogue) -> Iterator[Problem]:
+    if catalogue.task(spec.task.name, spec.task.image) is not None:
+        return
+    known = ", ".join(sorted(catalogue.tasks)) or "none"
+    if spec.task.name is not None:
+        cure = f"the catalogue has no such task: use one of its tasks ({known})"
+        yield Problem("spec.task.name", shown(spec.task.name), cure, RunReason.UNKNOWN_TASK)
+    else:
+        cure = (
+            "the administrator's allow-list does not have this image: have it added to allowedTaskImages, or use one "
+            f"of the catalogue's tasks by name ({known})"
+        )
+        yield Problem("spec.task.image", shown(spec.task.image), cure, RunReason.UNKNOWN_TASK)
+
+
+def _pod_template(template: PodTemplate) -> Iterator[Problem]:
+    for name, container in (("candidate", template.candidate), ("task", template.task)):
+        resources = container.resources if container is not None else None
+        if resources is None:
+            continue
+        asked, limit = resources.requests.get("memory"), resources.limits.get("memory")
+        if asked is not None and asked != limit:
+            field = f"spec.podTemplate.{name}.resources.requests.memory"
+            yield Problem(field, shown(asked), "it must equal limits.memory: give only the limit")
+
+
+def effective_limits(plan: PlanLimits, limits: Limits) -> PlanLimits:
+    """Return the pack's limits, tightened by the run's; wider ones (``check_plan`` refuses them) do not count."""
+    tighter = {
+        "case_seconds": _least(plan.case_seconds, limits.case_seconds),
+        "actions": _least(plan.actions, limits.actions),
+        "tokens": _least(plan.tokens, limits.tokens),
+    }
+    return plan.model_copy(update=tighter)
+
+
+def _least(pack: float | None, run: int | None) -> float | None:
+    values = [value for value in (pack, run) if value is not None]
+    smallest = min(values, default=None)
+    return float(smallest) if isinstance(pack, float) and smallest is not None else smallest
+
+
+def check_plan(spec: EvalRunSpec, seeds: Iterable[int], plan: Plan, catalogue: Catalogue | None) -> Iterator[Problem]:
+    """Yield what is wrong with a run once its plan is known; ``seeds`` are those that the pack was asked for."""
+    yield from _plan_answers(spec, list(seeds), plan)
+    yield from _plan_limits(spec, plan)
+    yield from _plan_candidate(spec, plan)
+    if spec.threshold is not None:
+        for name in spec.threshold.dimensions:
+            if name not in plan.dimensions:
+                cure = f"the task has no such dimension: {did_you_mean(name, list(plan.dimensions))}"
+                yield _refused(f"spec.threshold.dimensions.{name}", spec.threshold.dimensions[name], cure)
+    if catalogue is not None:
+        yield from _plan_images(spec, plan, catalogue)
+
+
+def _refused(field: str, value: Any, cure: str, reason: RunReason = RunReason.PLAN_REFUSED) -> Problem:
+    return Problem(field, shown(value), cure, reason)
+
+
+def _plan_answers(spec: EvalRunSpec, seeds: list[int], plan: Plan) -> Iterator[Problem]:
+    if plan.seeds != seeds:
+        yield _refused(
+            "spec.task", plan.seeds, f"its image planned these seeds instead of {seeds}: mend the task image"
+        )
+    families = set(spec.select.families)
+    if families and not families.issuperset(plan.families):
+        extra = sorted(set(plan.families) - families)
+        yield _refused("spec.task", extra, "its image planned these families, which were not selected: mend it")
+    if len(plan.cases) * spec.repeats > MAX_CASES:
+        cure = f"{len(plan.cases)} cases this often are more than {MAX_CASES}: lower repeats, or give fewer seeds"
+        yield _refused("spec.repeats", spec.repeats, cure)
+    if plan.aggregation not in RULES:
+        yield _refused("spec.task", plan.aggregation, f"its aggregation rule is {_NOT_YET}: use another task")
+    elif spec.aggregation is not None and spec.aggregation != plan.aggregation:
+        yield _refused("spec.aggregation", spec.aggregation, f"the task is scored by {plan.aggregation}: leave it out")
+    if plan.protocol != "jsonl":
+        yield _refused("spec.task", plan.protocol, f"its protocol is {_NOT_YET}: use another task")
+
+
+def _plan_limits(spec: EvalRunSpec, plan: Plan) -> Iterator[Problem]:
+    for field, wanted, allowed in (
+        ("caseSeconds", spec.limits.case_seconds, plan.limits.case_seconds),
+        ("actions", spec.limits.actions, plan.limits.actions),
+    ):
+        if wanted is not None and allowed is not None and wanted > allowed:
+            cure = f"a run may only tighten the task's limits: give at most {allowed:g}, or leave it out"
+            yield _refused(f"spec.limits.{field}", wanted, cure)
+
+
+def _plan_candidate(spec: EvalRunSpec, plan: Plan) -> Iterator[Problem]:
+    candidate = spec.candidate
+    if candidate.control is not None and plan.control(candidate.control) is None:
+        known = [control.name for control in plan.controls]
+        cure = f"the task has no such control: {did_you_mean(candidate.control, known)} (it has {', '.join(known)})"
+        yield _refused("spec.candidate.control", candidate.control, cure)
+    if candidate.program is not None and "program" not in plan.candidates:
+        cure = f"the task takes no programs: give a {' or a '.join(plan.candidates)}"
+        yield _refused("spec.candidate.program", candidate.program.to_json(), cure)
+
+
+def _plan_images(spec: EvalRunSpec, plan: Plan, catalogue: Catalogue) -> Iterator[Problem]:
+    named = spec.candidate.program is not None and spec.candidate.program.image is not None
+    for name, kind in plan.kinds.items():
+        if kind.candidate is not None and not named and catalogue.image(kind.candidate.image) is None:
+            cure = (
+                f"the catalogue has no image for the candidates of its cases of kind {name}: have it added to images, "
+                "or give spec.candidate.program.image"
+            )
+            yield _refused("spec.task", kind.candidate.image, cure)
+        for environment in kind.environments:
+            if catalogue.image(environment.image) is None:
+                cure = f"the catalogue has no image for its environment {environment.name}: have it added to images"
+                yield _refused("spec.task", environment.image, cure)
+            if environment.profile == "baseline" and plan.task.id not in catalogue.allow_baseline:
+                cure = (
+                    f"its environment {environment.name} runs as root, which the catalogue does not allow: have the "
+                    "task added to allowBaseline"
+                )
+                yield _refused("spec.task", plan.task.id, cure)
