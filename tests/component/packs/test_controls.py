@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import casewarden_tasks
-from casewarden_sdk.contract import AGENT_ERROR, Control, Pack, Verdict
+from casewarden.core.scoring import CaseResult, weighted_dimensions
+from casewarden_sdk.contract import AGENT_ERROR, Control, Pack, Verdict, check_bits
 from casewarden_sdk.testing import play
 
 FOLDERS = sorted(path.parent.name for path in Path(casewarden_tasks.__file__).parent.glob("*/__init__.py"))
@@ -62,12 +63,11 @@ def test_the_null_agent_resolves_nothing_and_the_crashing_agent_is_an_agent_erro
     assert {verdict.status for verdict in verdicts(name, "crash", SEEDS[0])} == {AGENT_ERROR}
 
 
-def score(name: str, judged: tuple[Verdict, ...]) -> Decimal:
-    total = Decimal(0)
-    for dimension, weight in PACKS[name].dimensions.items():
-        checks = [verdict.checks[dimension] for verdict in judged if dimension in verdict.checks]
-        total += Decimal(weight) * checks.count(True) / len(checks)
-    return round(total, 8)
+def score(name: str, judged: tuple[Verdict, ...]) -> str | None:
+    weights = {dimension: Decimal(weight) for dimension, weight in PACKS[name].dimensions.items()}
+    return weighted_dimensions(
+        weights, [CaseResult(tuple(verdict.checks), verdict.status, check_bits(verdict.checks)) for verdict in judged]
+    ).score
 
 
 @pytest.mark.parametrize("name", [name for name in PACKS if name != "_template"])
@@ -75,7 +75,7 @@ def test_the_page_for_users_lists_every_control_with_its_score_and_its_detecting
     pack = PACKS[name]
     lines = (PAGES / f"{pack.id}.md").read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if line.startswith("| ")]
-    told = {row[0]: (row[3], Decimal(row[4])) for row in rows if row[0] in {control.name for control in pack.controls}}
+    told = {row[0]: (row[3], row[4]) for row in rows if row[0] in {control.name for control in pack.controls}}
     seen = {}
     for control in pack.controls:
         judged = verdicts(name, control.name, SEEDS[0])

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from support import evalarc
 
-from casewarden_sdk.contract import AGENT_ERROR, FAILED, Pack, Verdict
+from casewarden.core.scoring import CaseResult, weighted_dimensions
+from casewarden_sdk.contract import AGENT_ERROR, FAILED, Pack, Verdict, check_bits
 from casewarden_sdk.testing import play
 from casewarden_tasks import durable_kv, support_routing
 
@@ -24,12 +25,9 @@ def verdicts(task: str, program: Mapping[str, str] | Path, seed: int = evalarc.S
 
 
 def score(task: str, judged: list[Verdict]) -> Decimal:
-    """Add up the weighted shares, by hand and exactly."""
-    total = Decimal(0)
-    for dimension, weight in PACKS[task].dimensions.items():
-        checks = [verdict.checks[dimension] for verdict in judged if dimension in verdict.checks]
-        total += Decimal(weight) * checks.count(True) / len(checks)
-    return round(total, 8)
+    weights = {dimension: Decimal(weight) for dimension, weight in PACKS[task].dimensions.items()}
+    results = [CaseResult(tuple(verdict.checks), verdict.status, check_bits(verdict.checks)) for verdict in judged]
+    return Decimal(weighted_dimensions(weights, results).score or "NaN")
 
 
 @every_task
