@@ -1,0 +1,72 @@
+"""What a verification of a run came to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from casewarden_sdk.canonical import canonical_equal
+
+__all__ = ["Finding", "Read", "Verification", "compare_status"]
+
+Read = Callable[[str], bytes | None]
+"""Gives a file by its path below the run, or None where there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it must be: which file, and what of it."""
+
+    path: str
+    problem: str
+
+
+@dataclass(slots=True)
+class Verification:
+    """What a verification came to.
+
+    ``authenticated`` is None when there was no digest to hold the run against. ``unsealed`` are verdicts that the
+    operator gave by what it saw of the pod, without a bundle: they rest on its word. ``regraded`` is how many records
+    were graded again, None when that was not asked for.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    digest: str = ""
+    authenticated: bool | None = None
+    score: Mapping[str, Any] = field(default_factory=dict)
+    rows: int = 0
+    verdicts: int = 0
+    bundles: int = 0
+    unsealed: list[str] = field(default_factory=list)
+    regraded: int | None = None
+
+    @property
+    def consistent(self) -> bool:
+        """Tell whether everything fits together, and the digest from elsewhere where there was one."""
+        return not self.findings
+
+    def add(self, path: str, problem: str) -> None:
+        """Note a finding."""
+        self.findings.append(Finding(path, problem))
+
+
+def compare_status(result: Verification, status: Mapping[str, Any]) -> None:
+    """Note where the EvalRun's status says something else than the evidence."""
+    score = result.score
+    shown = {
+        "valid": score.get("valid"),
+        "resolved": score.get("resolved"),
+        "score": score.get("score"),
+        "passRate": score.get("pass_rate"),
+    }
+    for name, value in shown.items():
+        if not canonical_equal(status.get(name), value):
+            result.add("status", f"{name} is {status.get(name)!r}; the evidence comes to {value!r}")
+    for name, dimension in (score.get("dimensions") or {}).items():
+        kept = (status.get("dimensions") or {}).get(name)
+        if not canonical_equal(kept, dimension):
+            result.add("status", f"dimensions.{name} is {kept!r}; the evidence comes to {dimension!r}")
