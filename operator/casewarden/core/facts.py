@@ -15,8 +15,8 @@ from casewarden.core.model import ContainerRecord, PodCondition, PodRecord
 
 __all__ = [
     "CANDIDATE_SHM", "CANDIDATE_TMP", "ENVIRONMENT_PREFIX", "OVERDUE_SECONDS", "SKEW_SECONDS", "STATE", "STUCK_SECONDS",
-    "Trouble", "disruption", "ended_by_itself", "has_ended", "is_oom_killed", "past_deadline", "start_trouble",
-    "storage_culprit", "task_of", "was_deleted", "will_end",
+    "Trouble", "disruption", "ended_by_itself", "has_ended", "is_oom_killed", "is_shim_killed", "past_deadline",
+    "start_trouble", "storage_culprit", "task_of", "was_deleted", "will_end",
 ]  # fmt: skip
 
 STATE: Final = "state"
@@ -113,12 +113,12 @@ def has_ended(pod: PodRecord, now: float) -> bool:
     return pod.phase in ("Succeeded", "Failed") or task_of(pod) is not None or _is_lost(pod, now)
 
 
-def _before_the_end(pod: PodRecord, moment: float | None) -> bool:
+def _before_the_end(pod: PodRecord, moment: float | None, skew: float = SKEW_SECONDS) -> bool:
     """Tell whether something came before the task ended, so that it can be why; a drain marks finished pods too."""
     task = task_of(pod)
     if task is None or task.finished_at is None or moment is None:
         return True
-    return moment <= task.finished_at + SKEW_SECONDS
+    return moment <= task.finished_at + skew
 
 
 def _disruption_target(pod: PodRecord) -> PodCondition | None:
@@ -205,8 +205,17 @@ def ended_by_itself(pod: PodRecord, container: ContainerRecord | None) -> bool:
         and container.exit_code not in (0, None)
         and container.reason not in _START
         and container.reason != "ContainerStatusUnknown"
-        and _before_the_end(pod, container.finished_at)
+        # Both times are the same kubelet's. The shims end when the task has, some of them with an error.
+        and _before_the_end(pod, container.finished_at, skew=0.0)
     )
+
+
+def is_shim_killed(pod: PodRecord, container: ContainerRecord | None) -> bool:
+    """Tell whether the shim of a container died before the task ended, of what only its own container can do to it.
+
+    Exit code 1 is the shim giving up: the other end of its socket was not there or went away.
+    """
+    return container is not None and container.exit_code != 1 and ended_by_itself(pod, container)
 
 
 def _blocked(container: ContainerRecord) -> bool:

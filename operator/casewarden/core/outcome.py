@@ -150,7 +150,7 @@ def _candidate_container_failed(ended: _Ended) -> _Found:
     if pod is None or ended.disturbed:
         return None
     candidate = pod.container(CANDIDATE)
-    if candidate is None or not facts.ended_by_itself(pod, candidate):
+    if candidate is None or not facts.is_shim_killed(pod, candidate):
         return None
     return AttemptReason.SHIM_LOST, f"its container ended with exit code {candidate.exit_code} before the case did"
 

@@ -1,0 +1,94 @@
+"""What the builder of case pods is told: resolved images, limits in force, where the candidate's files come from."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from casewarden.api.podtemplate import PodTemplate
+from casewarden.core.model import AttemptKey
+from casewarden.core.network import Owner
+from casewarden_sdk.contract import Limits
+
+__all__ = ["CandidateSpec", "EnvironmentSpec", "KindSpec", "PodContext", "attempt_uid", "backstop_seconds"]
+
+# Between the end of the case and the seal: grading, packing, the way to the relay.
+_SEALING_SECONDS: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentSpec:
+    """A container that the agent acts upon; ``image`` is a reference. ``memory_mib`` is without its volumes."""
+
+    name: str
+    image: str
+    profile: Literal["restricted", "baseline"] = "restricted"
+    memory_mib: int = 256
+
+
+@dataclass(frozen=True, slots=True)
+class KindSpec:
+    """The containers of a class of cases, images resolved. ``candidate_image`` is where its candidate runs."""
+
+    candidate_image: str | None
+    environments: tuple[EnvironmentSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSpec:
+    """How a program is started and where its files come from.
+
+    ``argv`` is the run's own command and wins over ``default_argv``. At most one of ``workspace_config_map``, an
+    immutable ConfigMap of the namespace, and ``fetch_workspace``, by ``workspace_digest`` from the relay, is set.
+    """
+
+    default_argv: tuple[str, ...]
+    argv: tuple[str, ...] | None = None
+    env: tuple[tuple[str, str], ...] = ()
+    network: str = "none"
+    workspace_config_map: str | None = None
+    workspace_digest: str | None = None
+    fetch_workspace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodContext:
+    """What all case pods of a run share.
+
+    ``limits`` are in force: the pack's, tightened by the run. ``relay_address`` is the IP address of the host in
+    ``relay_url``; with it no pod needs DNS. An empty ``task_command`` means the image's own entry point.
+    """
+
+    owner: Owner
+    namespace: str
+    task_image: str
+    task_command: tuple[str, ...]
+    evidence_image: str
+    relay_url: str
+    limits: Limits
+    kinds: Mapping[str, KindSpec]
+    candidate: CandidateSpec | None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    template: PodTemplate = field(default_factory=PodTemplate)
+    relay_address: str | None = None
+    hold_seconds: float = 900.0
+    pending_seconds: float = 900.0
+
+
+def attempt_uid(run_uid: str, key: AttemptKey) -> int:
+    """Return the user of an attempt's candidate; environments have the ones after it.
+
+    Limits of processes count per user over a whole node, so that no two attempts may share one.
+    """
+    digest = hashlib.sha256(f"{run_uid}/{key}".encode()).digest()
+    return 1_000_000_000 + int.from_bytes(digest[:8], "big") % 70_000_000 * 16
+
+
+def backstop_seconds(context: PodContext) -> int:
+    """Return the pod's ``activeDeadlineSeconds``: later than anything that goes well, image pulls included."""
+    limits = context.limits
+    case = limits.start_seconds + limits.case_seconds
+    return math.ceil(context.pending_seconds + case + context.hold_seconds + _SEALING_SECONDS)
