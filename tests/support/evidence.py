@@ -52,7 +52,8 @@ def small_plan(seeds: tuple[int, ...] = (17, 41)) -> dict[str, Any]:
         "task": {"id": "small", "version": "0.1.0", "description": "Adds numbers."},
         "contract": {"sha256": digest, "bytes": 8},
         "dimensions": DIMENSIONS, "aggregation": "weighted-dimensions/v1",
-        "protocol": "jsonl", "candidates": ["program"], "limits": {"case_seconds": 10.0}, "default_argv": ["{python}", "main.py"],
+        "protocol": "jsonl", "candidates": ["program"], "limits": {"case_seconds": 10.0},
+        "default_argv": ["{python}", "main.py"],
         "kinds": {"default": {"candidate": {"image": "python"}, "environments": []}},
         "seeds": list(seeds), "families": ["add", "restart"], "params": {},
         "cases": [
