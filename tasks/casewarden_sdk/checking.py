@@ -182,8 +182,8 @@ def _check_kinds(kinds: Mapping[str, Any]) -> None:
 
 
 def _check_environment(where: str, environment: Mapping[str, Any]) -> None:
-    if set(environment) - {"name", "image", "profile", "memory_mib"} or not environment.get("image"):
-        raise PlanRefused(f"{where} is {dict(environment)!r}; it has name, image, profile and memory_mib")
+    if set(environment) - {"name", "image", "profile", "memory_mib", "argv"} or not environment.get("image"):
+        raise PlanRefused(f"{where} is {dict(environment)!r}; it has name, image, profile, memory_mib and argv")
     if not _NAME.match(str(environment.get("name"))):
         raise PlanRefused(f"{where}.name {environment.get('name')!r}: use lower-case letters, digits and '-'")
     if environment.get("profile", "restricted") not in _PROFILES:
