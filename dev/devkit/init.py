@@ -38,6 +38,7 @@ class Kept:
     not_before: float = 0.0
     pause: float = FIRST_PAUSE
     last_code: int | None = None
+    extra: bool = False
 
 
 @dataclass
@@ -113,6 +114,21 @@ class Init:
                     print(f"{unit.name} ended: {unit.last_code}; again in {unit.not_before - now:.1f} s", flush=True)
                     changed = True
 
+    def follow_extras(self) -> bool:
+        """Take in units whose file has come into `run/extra`, and end those whose file has gone; whether any did."""
+        files = {file.stem: file for file in (self.run_folder / "extra").glob("*.json")}
+        have = {unit.name for unit in self.units if unit.extra}
+        for name in files.keys() - have:
+            unit = json.loads(files[name].read_text())
+            self.units.append(Kept(name, unit["argv"], unit["gates"], unit["env"], extra=True))
+        gone = [unit for unit in self.units if unit.extra and unit.name not in files]
+        for unit in gone:
+            self.units.remove(unit)
+            if unit.process is not None:
+                unit.process.kill()
+                unit.process.wait(10)
+        return bool(gone) or bool(files.keys() - have)
+
     def write_status(self) -> None:
         """Tell those outside, in one piece."""
         status = {
@@ -131,6 +147,7 @@ class Init:
     def turn(self, now: float) -> None:
         """One look at everything."""
         changed = self.reap(now)
+        changed = self.follow_extras() or changed
         due = [unit for unit in self.units if unit.process is None and now >= unit.not_before]
         looked_at = {gate: self.gate_is_open(gate) for unit in due for gate in unit.gates}
         for unit in due:
