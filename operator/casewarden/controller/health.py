@@ -1,0 +1,100 @@
+"""``/healthz``, ``/readyz`` and ``/metrics``.
+
+Unhealthy is what a restart would heal: an event loop that is late, an informer or a run whose task stands still. An API
+server that is away is none of these: whoever waits for it goes on turning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+from aiohttp import web
+
+from casewarden.ports.clock import Clock
+from casewarden.ports.metrics import Metric, Metrics
+
+__all__ = ["Health", "LoopLag", "serve"]
+
+_LAG_SECONDS = 10.0
+_INFORMER_SECONDS = 180.0
+_RUN_SECONDS = 300.0
+
+
+class LoopLag:
+    """Measures by how much the event loop is late; keeps the worst of the last minute."""
+
+    def __init__(self, clock: Clock, metrics: Metrics, interval: float = 1.0) -> None:
+        self._clock, self._metrics, self._interval = clock, metrics, interval
+        self._worst, self._worst_at = 0.0, clock.monotonic()
+
+    @property
+    def worst(self) -> float:
+        """Seconds by which the loop was late at worst, lately."""
+        return self._worst if self._clock.monotonic() - self._worst_at < 60 else 0.0
+
+    async def run(self) -> None:
+        """Measure until cancelled."""
+        while True:
+            due = self._clock.monotonic() + self._interval
+            await self._clock.sleep(self._interval)
+            lag = max(0.0, self._clock.monotonic() - due)
+            self._metrics.set(Metric.LOOP_LAG, lag)
+            if lag >= self.worst:
+                self._worst, self._worst_at = lag, self._clock.monotonic()
+
+
+class Health:
+    """Gathers what is wrong. The callables return what turned when, in monotonic seconds, by name."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        lag: LoopLag,
+        informers: Callable[[], Iterable[tuple[str, float]]],
+        runs: Callable[[], Iterable[tuple[str, float]]],
+        ready: Callable[[], bool],
+    ) -> None:
+        self._clock, self._lag, self._informers, self._runs = clock, lag, informers, runs
+        self.ready = ready
+
+    def problems(self) -> list[str]:
+        """Return what a restart would heal, in words; empty for a healthy operator."""
+        now = self._clock.monotonic()
+        found = []
+        if self._lag.worst > _LAG_SECONDS:
+            found.append(f"the event loop was {self._lag.worst:.1f} s late")
+        for what, turns, limit in (
+            ("the watch of", self._informers(), _INFORMER_SECONDS),
+            ("run", self._runs(), _RUN_SECONDS),
+        ):
+            found += [f"{what} {name} stands still for {now - at:.0f} s" for name, at in turns if now - at > limit]
+        return found
+
+
+async def serve(health: Health, metrics_text: Callable[[], bytes], host: str, port: int) -> web.AppRunner:
+    """Serve the three pages; the caller cleans the runner up."""
+
+    async def healthz(request: web.Request) -> web.Response:
+        problems = await asyncio.wait_for(_problems(health), 5)
+        return web.Response(text="\n".join(problems) + "\n" if problems else "ok\n", status=500 if problems else 200)
+
+    async def readyz(request: web.Request) -> web.Response:
+        ready = health.ready()
+        return web.Response(
+            text="ok\n" if ready else "the pods have not been listed yet\n", status=200 if ready else 503
+        )
+
+    async def metrics(request: web.Request) -> web.Response:
+        return web.Response(body=metrics_text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+    app = web.Application()
+    app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, host, port).start()
+    return runner
+
+
+async def _problems(health: Health) -> list[str]:
+    return health.problems()

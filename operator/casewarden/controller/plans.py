@@ -1,0 +1,190 @@
+"""A run's plan: from the plan pod's two answers to immutable ConfigMaps that nobody can lose by a restart.
+
+``judge_plan_pod`` is pure. The plan's digest is the SHA-256 of its canonical text; the status has it, so that what is
+read back later is what was planned.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from casewarden.api.plan import Plan
+from casewarden.api.reasons import RunReason
+from casewarden.controller.identity import RunIdentity
+from casewarden.core import facts
+from casewarden.core.model import ContainerRecord, PodRecord, RunPolicy
+from casewarden.core.plan_pod import PLAN, PLAN_AGAIN
+from casewarden.core.policies.pending import pending
+from casewarden.ports.kube import CONFIG_MAPS, AlreadyExists, KubeApi, NotFound
+from casewarden_sdk.canonical import sha256_bytes
+from casewarden_sdk.plan import read_plan_lines
+
+__all__ = [
+    "LOG_BYTES",
+    "PLAN_CONTAINERS",
+    "PlanFailed",
+    "Planned",
+    "Unplanned",
+    "Waiting",
+    "judge_plan_pod",
+    "keep_plan",
+    "load_plan",
+    "read_plan_log",
+]  # fmt: skip
+
+PLAN_CONTAINERS = (PLAN, PLAN_AGAIN)
+LOG_BYTES = 48 << 20
+_CHUNK_BYTES = 700 << 10
+_MAX_PARTS = 64
+_MAX_TEXT = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The pod is not over; ``until`` is when that changes by time alone, ``trouble`` why it does not start."""
+
+    until: float | None = None
+    trouble: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """Both answers agree: the digest of the plan, and the image that gave it as the node names it."""
+
+    sha256: str
+    image_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unplanned:
+    """There is no plan; ``again`` tells whether another pod may give one."""
+
+    reason: RunReason
+    message: str
+    again: bool
+
+
+class PlanFailed(Exception):
+    """What the pod said and what its log holds do not fit, or it is no plan."""
+
+    def __init__(self, reason: RunReason, message: str) -> None:
+        super().__init__(message)
+        self.reason, self.message = reason, message
+
+
+def judge_plan_pod(pod: PodRecord, policy: RunPolicy, now: float) -> Waiting | Planned | Unplanned:
+    """Say what a plan pod came to."""
+    ended = [pod.container(name) for name in PLAN_CONTAINERS]
+    answers = [item for item in ended if item is not None and item.state == "terminated"]
+    if len(answers) == len(PLAN_CONTAINERS) and not facts.was_deleted(pod):
+        return _judge_answers(pod, answers)
+    lost = facts.will_end(pod)
+    if pod.phase in ("Succeeded", "Failed") or (lost is not None and now >= lost):
+        why = pod.reason or facts.disruption(pod, now) or "its pod ended"
+        return Unplanned(RunReason.PLAN_FAILED, f"the plan was interrupted: {why}: {pod.message}".rstrip(": "), True)
+    slow = pending(pod, policy, ())
+    if slow is None:
+        return Waiting(lost)
+    if slow.is_given_up(now):
+        return Unplanned(slow.trouble.reason, slow.trouble.detail, False)
+    trouble = (str(slow.trouble.reason), slow.trouble.detail) if slow.trouble.certain else None
+    return Waiting(min((at for at in (slow.until, lost) if at is not None), default=None), trouble)
+
+
+def _judge_answers(pod: PodRecord, answers: list[ContainerRecord]) -> Planned | Unplanned:
+    documents = [_message(item) for item in answers]
+    refusals = [document for document in documents if "error" in document]
+    if len(refusals) == len(answers):
+        field = str(refusals[0].get("field") or "spec.task")
+        return Unplanned(RunReason.PLAN_REFUSED, f"{field}: {refusals[0]['error']}", False)
+    told = zip(documents, answers, strict=True)
+    digests = [document.get("sha256") for document, item in told if item.exit_code == 0]
+    if len(digests) == len(answers) and all(isinstance(digest, str) for digest in digests):
+        if len(set(digests)) == 1:
+            return Planned(str(digests[0]), answers[0].image_id)
+        return Unplanned(RunReason.PLAN_UNSTABLE, _unstable(f"digests {', '.join(map(str, digests))}"), False)
+    if refusals and digests:
+        return Unplanned(RunReason.PLAN_UNSTABLE, _unstable(f"one planned, one refused: {refusals[0]['error']}"), False)
+    bad = next(item for item, document in zip(answers, documents, strict=True) if "sha256" not in document)
+    said = bad.message.strip() or bad.reason or "it said nothing"
+    message = f"the task image's plan ended with exit code {bad.exit_code}: {said[-300:]}"
+    return Unplanned(RunReason.PLAN_FAILED, message, True)
+
+
+def _unstable(what: str) -> str:
+    return f"the task image was asked for its plan twice and did not agree with itself ({what}): mend the pack"
+
+
+def _message(container: ContainerRecord) -> dict[str, object]:
+    try:
+        document = json.loads(container.message)
+    except (ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) and document.get("v") == 1 else {}
+
+
+def read_plan_log(log: bytes, sha256: str) -> tuple[Plan, str]:
+    """Return the plan in a plan pod's log and its canonical text; ``PlanFailed`` where it is not of that digest."""
+    try:
+        text = read_plan_lines(log.decode("utf-8", "replace").splitlines())
+    except ValueError as error:
+        raise PlanFailed(RunReason.PLAN_FAILED, f"the plan's log cannot be read: {error}") from None
+    return _parse(text, sha256), text
+
+
+def _parse(text: str, sha256: str) -> Plan:
+    if sha256_bytes(text.encode()) != sha256:
+        raise PlanFailed(RunReason.PLAN_FAILED, f"the plan that was read has not the digest {sha256}")
+    try:
+        return Plan.model_validate(json.loads(text))
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in detail["loc"])
+        message = ": ".join(part for part in ("the task's plan", where, detail["msg"]) if part)
+        raise PlanFailed(RunReason.PLAN_REFUSED, message) from None
+
+
+async def keep_plan(api: KubeApi, run: RunIdentity, text: str) -> None:
+    """Write a plan's canonical text into immutable ConfigMaps; parts that are there already stay."""
+    packed = zlib.compress(text.encode("ascii"), 9)
+    parts = [packed[start : start + _CHUNK_BYTES] for start in range(0, len(packed), _CHUNK_BYTES)]
+    # The last part is written last and says how many there are: without it there is no plan.
+    for number, part in enumerate(parts):
+        body = run.config_map(
+            f"plan-{number}",
+            "planned",
+            immutable=True,
+            binaryData={"plan": base64.b64encode(part).decode("ascii")},
+            data={"parts": str(len(parts))},
+        )
+        try:
+            await api.create(CONFIG_MAPS, run.namespace, body)
+        except AlreadyExists:
+            continue
+
+
+async def load_plan(api: KubeApi, run: RunIdentity, sha256: str) -> tuple[Plan, str] | None:
+    """Return a kept plan and its text, or None where it is not whole or not the one of that digest."""
+    packed, number, parts = b"", 0, 1
+    while number < min(parts, _MAX_PARTS):
+        name = run.config_map(f"plan-{number}", "planned")["metadata"]["name"]
+        try:
+            found = await api.get(CONFIG_MAPS, run.namespace, name)
+        except NotFound:
+            return None
+        try:
+            packed += base64.b64decode(found["binaryData"]["plan"])
+            parts = int(found["data"]["parts"])
+        except (KeyError, ValueError):
+            return None
+        number += 1
+    try:
+        text = zlib.decompressobj().decompress(packed, _MAX_TEXT).decode("ascii")
+        return _parse(text, sha256), text
+    except (zlib.error, UnicodeDecodeError, PlanFailed, ValueError):
+        return None

@@ -1,0 +1,126 @@
+"""From a run, its plan and the catalogue to what its pods are made of, and to the fingerprints of it; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from casewarden.api.catalogue import Catalogue, CatalogueTask
+from casewarden.api.evalrun import EvalRunSpec
+from casewarden.api.plan import CaseKind, Plan
+from casewarden.controller.identity import RunIdentity
+from casewarden.controller.workspaces import Snapshot
+from casewarden.core.fingerprints import candidate_fingerprint, conditions_fingerprint
+from casewarden.core.pods import CandidateSpec, EnvironmentSpec, KindSpec, PodContext, conditions_of
+from casewarden.core.validate import effective_limits
+from casewarden_sdk.contract import Limits
+
+__all__ = ["candidate_digest", "conditions_digest", "context_of", "pinned"]
+
+
+def pinned(reference: str, image_id: str) -> str:
+    """Return the reference by digest of what a node ran as ``reference``; the reference itself where that is unknown.
+
+    An image that was loaded by hand has the digest of its configuration, which no registry knows; and a digest that
+    the node knows from another repository may not be in this one.
+    """
+    name, at, digest = image_id.rpartition("@")
+    if "@" in reference or not at or not digest.startswith("sha256:"):
+        return reference
+    repository = _repository(reference)
+    return f"{repository}@{digest}" if _normal(repository) == _normal(name.rpartition("://")[2]) else reference
+
+
+def _repository(reference: str) -> str:
+    head, slash, last = reference.rpartition("/")
+    return f"{head}{slash}{last.split(':')[0]}"
+
+
+def _normal(repository: str) -> str:
+    first, _, rest = repository.partition("/")
+    if not rest:
+        return f"docker.io/library/{first}"
+    return repository if "." in first or ":" in first or first == "localhost" else f"docker.io/{repository}"
+
+
+def context_of(
+    run: RunIdentity,
+    spec: EvalRunSpec,
+    plan: Plan,
+    task: CatalogueTask,
+    catalogue: Catalogue,
+    snapshot: Snapshot,
+    relay_address: str | None,
+) -> PodContext:
+    """Return what all case pods of a run share. ``task`` has the image by digest where it is known."""
+    program = spec.candidate.program
+    return PodContext(
+        owner=run.owner,
+        namespace=run.namespace,
+        task_image=task.image,
+        task_command=tuple(task.command),
+        evidence_image=catalogue.evidence_image,
+        relay_url=catalogue.relay_url,
+        limits=Limits(**effective_limits(plan.limits, spec.limits).model_dump()),
+        kinds={
+            name: _kind(kind, catalogue, program.image if program is not None else None)
+            for name, kind in plan.kinds.items()
+        },
+        candidate=_candidate(spec, plan, snapshot),
+        params=plan.params,
+        template=spec.pod_template,
+        relay_address=relay_address,
+        pending_seconds=spec.limits.pending_seconds,
+    )
+
+
+def _kind(kind: CaseKind, catalogue: Catalogue, own_image: str | None) -> KindSpec:
+    image = own_image
+    if image is None and kind.candidate is not None:
+        image = catalogue.image(kind.candidate.image)
+    return KindSpec(
+        candidate_image=image,
+        environments=tuple(
+            EnvironmentSpec(item.name, catalogue.image(item.image) or item.image, item.profile, item.memory_mib)
+            for item in kind.environments
+        ),
+    )
+
+
+def _candidate(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> CandidateSpec:
+    argv, env = _command(spec, plan)
+    return CandidateSpec(
+        default_argv=tuple(plan.default_argv),
+        argv=argv,
+        env=env,
+        workspace_config_map=snapshot.config_map,
+        workspace_digest=snapshot.digest,
+        fetch_workspace=snapshot.fetch,
+    )
+
+
+def _command(spec: EvalRunSpec, plan: Plan) -> tuple[tuple[str, ...] | None, tuple[tuple[str, str], ...]]:
+    program, control = spec.candidate.program, plan.control(spec.candidate.control or "")
+    if program is not None:
+        argv = None if program.argv is None else tuple(program.argv)
+        return argv, tuple((item.name, item.value) for item in program.env)
+    return (None if control is None or control.argv is None else tuple(control.argv)), ()
+
+
+def candidate_digest(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> str:
+    """Return the candidate's fingerprint."""
+    argv, env = _command(spec, plan)
+    image = spec.candidate.program.image if spec.candidate.program is not None else None
+    return candidate_fingerprint(argv=argv, env=env, workspace=snapshot.digest, image=image)
+
+
+def conditions_digest(context: PodContext) -> str:
+    """Return the fingerprint of what the candidate works under."""
+    conditions: Mapping[str, object] = conditions_of(context)
+    profiles = {item.profile for kind in context.kinds.values() for item in kind.environments}
+    return conditions_fingerprint(
+        limits=vars(context.limits),
+        resources={key: conditions[key] for key in ("kinds", "task")},
+        profile="baseline" if "baseline" in profiles else "restricted",
+        network=context.candidate.network if context.candidate is not None else "none",
+        runtime_class=context.template.runtime_class_name,
+    )
