@@ -23,17 +23,18 @@ class EnvVar(ApiModel):
     )
 
 
-def _env_is_unique(owner: Program | Server) -> bool:
+def _first_repeated(owner: Program | Server) -> str | None:
     names = [item.name for item in owner.env]
-    return len(names) == len(set(names))
+    return next((name for name in names if names.count(name) > 1), None)
 
 
 _UNIQUE_ENV = Rule(
     "!has(self.env) || self.env.all(a, self.env.exists_one(b, b.name == a.name))",
-    "a variable is named twice: keep one of each name",
-    _env_is_unique,
+    "the variable is there twice: keep one",
+    lambda owner: _first_repeated(owner) is None,
     ".env",
-    "FieldValueDuplicate",
+    value_cel="self.env.filter(a, !self.env.exists_one(b, b.name == a.name))[0].name",
+    value=lambda owner: str(_first_repeated(owner)),
 )
 _ENV_DESCRIPTION = (
     "Environment variables of the candidate, beside PATH, LANG and HOME, which it always has. The host's own "

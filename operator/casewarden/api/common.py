@@ -6,6 +6,7 @@ without one. Both stand side by side, and tests hold them equal. A ``Shape`` is 
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ __all__ = [
     "EnvName",
     "FreeObject",
     "Image",
+    "Keys",
     "Label",
     "LabelKey",
     "ObjectName",
@@ -41,7 +43,11 @@ __all__ = [
 # JSON numbers above 2^53 lose digits in JavaScript and jq, where people read statuses.
 MAX_SEED = (1 << 53) - 1
 
-RuleReason = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired", "FieldValueDuplicate"]
+# How much of a refused text a message repeats, in characters.
+_SHOWN = 80
+
+# The API server drops the message of a FieldValueDuplicate, so that reason is of no use.
+RuleReason = Literal["FieldValueInvalid", "FieldValueForbidden", "FieldValueRequired"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,8 @@ class Rule:
     """A condition on one object of a manifest; ``holds`` gets the parsed model.
 
     ``path`` is the field below that object which the message is about (``.values``); ``reason`` is one of the API
-    server's.
+    server's. The API server shows the value only of numbers: ``value_cel`` and ``value`` say, alike, which value of a
+    longer field is to blame.
     """
 
     cel: str
@@ -57,11 +64,33 @@ class Rule:
     holds: Callable[[Any], bool]
     path: str = ""
     reason: RuleReason = "FieldValueInvalid"
+    value_cel: str | None = None
+    value: Callable[[Any], str] | None = None
 
     def to_json(self) -> dict[str, str]:
         """Return the rule as an entry of ``x-kubernetes-validations``."""
-        path = {"fieldPath": self.path} if self.path else {}
-        return {"rule": self.cel, "message": self.message, "reason": self.reason, **path}
+        entry = {"rule": self.cel, "message": self.message, "reason": self.reason}
+        if self.path:
+            entry["fieldPath"] = self.path
+        if self.value_cel is not None:
+            entry["messageExpression"] = _with_value(self.value_cel, self.message)
+        return entry
+
+    def error(self, model: Any) -> PydanticCustomError:
+        """Return the error for a model that breaks the rule."""
+        context = {"text": self.message, "path": self.path}
+        if self.value is not None:
+            context["value"] = self.value(model)
+        return PydanticCustomError("rule", "{text}", context)
+
+
+def _with_value(value: str, message: str) -> str:
+    """Return the CEL expression of a message that begins with a value.
+
+    By ``format``: the API server takes the cost of joining strings of unknown length to be without bound.
+    """
+    template = f"%s: {message}".replace("%", "%%").replace("%%s", "%s", 1)
+    return f"{json.dumps(template, ensure_ascii=False)}.format([{value}])"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +110,14 @@ class Shape:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         # CEL in place of ``pattern``: the API server then answers with the cure and not with an expression.
-        rule = {"rule": f"self.matches(r'{self.pattern}')", "message": self.cure}
+        shown = (
+            "self" if self.max_length <= _SHOWN else f"(self.size() > {_SHOWN} ? self.substring(0, {_SHOWN}) : self)"
+        )
+        rule = {
+            "rule": f"self.matches(r'{self.pattern}')",
+            "message": self.cure,
+            "messageExpression": _with_value(shown, self.cure),
+        }
         return {
             **handler(schema),
             "minLength": self.min_length,
@@ -101,6 +137,42 @@ class Shape:
         return value
 
 
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """What the keys of a map may look like, and the beginnings and whole keys that it may not have."""
+
+    shape: Shape
+    reserved: tuple[str, ...] = ()
+    reserved_cure: str = ""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        fits = f"k.size() <= {self.shape.max_length} && k.matches(r'{self.shape.pattern}')"
+        rules = [self._rule(fits, self.shape.cure)]
+        if self.reserved:
+            free = " && ".join(
+                f"!k.startsWith('{item}')" if item.endswith("/") else f"k != '{item}'" for item in self.reserved
+            )
+            rules.append(self._rule(free, self.reserved_cure))
+        return {**handler(schema), "x-kubernetes-validations": rules}
+
+    @staticmethod
+    def _rule(holds: str, cure: str) -> dict[str, str]:
+        culprit = f"self.filter(k, !({holds}))[0]"
+        return {"rule": f"self.all(k, {holds})", "message": cure, "messageExpression": _with_value(culprit, cure)}
+
+    def check(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return the map, or raise the error that carries the cure."""
+        for key in value:
+            if not self.shape.fits(key):
+                raise PydanticCustomError("rule", "{text}", {"text": self.shape.cure, "path": "", "value": key})
+            if any(key.startswith(item) if item.endswith("/") else key == item for item in self.reserved):
+                raise PydanticCustomError("rule", "{text}", {"text": self.reserved_cure, "path": "", "value": key})
+        return value
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -117,7 +189,7 @@ class _Strict(BaseModel):
     def _check_rules(self) -> Self:
         for rule in self.rules:
             if not rule.holds(self):
-                raise PydanticCustomError("rule", "{text}", {"text": rule.message, "path": rule.path})
+                raise rule.error(self)
         return self
 
 

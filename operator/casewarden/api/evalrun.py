@@ -14,6 +14,7 @@ from .common import (
     DecimalFraction,
     FreeObject,
     Image,
+    Keys,
     ObjectName,
     Rule,
     RuleName,
@@ -95,10 +96,11 @@ class Seeds(ApiModel):
         ),
         Rule(
             "!has(self.values) || self.values.all(a, self.values.exists_one(b, a == b))",
-            "a seed is there twice: keep one of each (use repeats to run a case more than once)",
+            "the seed is there twice: keep one (repeats says how often each case is run)",
             lambda self: self.values is None or len(set(self.values)) == len(self.values),
             ".values",
-            "FieldValueDuplicate",
+            value_cel="self.values.filter(a, self.values.indexOf(a) != self.values.lastIndexOf(a))[0]",
+            value=lambda self: str(next(seed for seed in self.values if self.values.count(seed) > 1)),
         ),
     )
 
@@ -174,19 +176,12 @@ class Threshold(ApiModel):
             lambda self: self.score is not None or bool(self.dimensions),
             reason="FieldValueRequired",
         ),
-        Rule(
-            f"!has(self.dimensions) || self.dimensions.all(k, k.size() <= {DIMENSION.max_length} && "
-            f"k.matches(r'{DIMENSION.pattern}'))",
-            f"a dimension's name is malformed: {DIMENSION.cure}",
-            lambda self: all(DIMENSION.fits(name) for name in self.dimensions),
-            ".dimensions",
-        ),
     )
 
     score: DecimalFraction | None = Field(
         default=None, description='Lowest score of the run that passes, as a decimal in quotes: "0.8".'
     )
-    dimensions: Annotated[dict[str, DecimalFraction], Field(max_length=64)] = Field(
+    dimensions: Annotated[dict[str, DecimalFraction], Field(max_length=64), Keys(DIMENSION)] = Field(
         default_factory=dict, description="Lowest score that passes for each dimension that is named here."
     )
 

@@ -115,13 +115,15 @@ def _problem(detail: ErrorDetails, document: Any, schema: Mapping[str, Any]) -> 
     context: Mapping[str, Any] = detail.get("ctx", {})
     loc = tuple(part for part in detail["loc"] if part != "[key]")
     loc += tuple(context.get("path", "").strip(".").split(".")) if context.get("path") else ()
-    field = _path(loc)
+    field = _path(loc, schema)
     kind = detail["type"]
     if kind == "missing":
         return Problem(field, None, f"it is missing: {_description(loc, schema)}")
     if kind == "extra_forbidden":
         known = list(_node_at(loc[:-1], schema).get("properties", {}))
         return Problem(field, None, f"there is no such field: {did_you_mean(str(loc[-1]), known)}")
+    if "value" in context:
+        return Problem(field, str(context["value"]), str(context["text"]))
     value = _value_at(loc, document) if kind == "rule" else detail["input"]
     return Problem(field, shown(value), _cure(kind, context, value) or detail["msg"])
 
@@ -152,10 +154,12 @@ def _cure(kind: str, context: Mapping[str, Any], value: Any) -> str | None:
     return _CURES[kind](context) if kind in _CURES else None
 
 
-def _path(loc: tuple[int | str, ...]) -> str:
+def _path(loc: tuple[int | str, ...], schema: Mapping[str, Any]) -> str:
+    """Write a path as the API server does: ``spec.seeds.values[0]``, ``spec.threshold.dimensions[basic]``."""
     text = ""
-    for part in loc:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    for number, part in enumerate(loc):
+        is_entry = isinstance(part, int) or "additionalProperties" in _node_at(loc[:number], schema)
+        text += f"[{part}]" if is_entry else f".{part}"
     return text.lstrip(".") or "the document"
 
 

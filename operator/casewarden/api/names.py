@@ -9,10 +9,26 @@ import hashlib
 from typing import Final
 
 __all__ = [
-    "ANNOTATION_ATTEMPT", "ANNOTATION_CASE", "ANNOTATION_REPEAT", "ANNOTATION_SEED", "API_VERSION", "AUDIENCE", "CANDIDATE",
-    "EVIDENCE", "GROUP", "LABEL_MANAGED_BY", "LABEL_ROLE", "LABEL_RUN_UID", "MANAGER", "READER_ACCOUNT", "TASK", "VERSION",
-    "case_pod_name", "config_map_name", "plan_pod_name",
-]  # fmt: skip
+    "ANNOTATION_ATTEMPT",
+    "ANNOTATION_CASE",
+    "ANNOTATION_REPEAT",
+    "ANNOTATION_SEED",
+    "API_VERSION",
+    "AUDIENCE",
+    "CANDIDATE",
+    "EVIDENCE",
+    "GROUP",
+    "LABEL_MANAGED_BY",
+    "LABEL_ROLE",
+    "LABEL_RUN_UID",
+    "MANAGER",
+    "READER_ACCOUNT",
+    "TASK",
+    "VERSION",
+    "case_pod_name",
+    "config_map_name",
+    "plan_pod_name",
+]
 
 GROUP: Final = "casewarden.dev"
 VERSION: Final = "v1alpha1"

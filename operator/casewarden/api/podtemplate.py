@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .common import LABEL_KEY, ApiModel, FreeObject, Label, ObjectName, Quantity, Rule
+from .common import LABEL_KEY, ApiModel, FreeObject, Keys, Label, ObjectName, Quantity
 from .names import GROUP, LABEL_MANAGED_BY
 
 __all__ = ["ContainerTemplate", "LocalReference", "PodTemplate", "Resources", "Toleration"]
 
-_MapOfLabels = Annotated[dict[str, Label], Field(max_length=64)]
+_LABEL_KEYS = Keys(LABEL_KEY)
+_FREE_KEYS = Keys(
+    LABEL_KEY,
+    (LABEL_MANAGED_BY, f"{GROUP}/"),
+    f"{LABEL_MANAGED_BY} and the prefix {GROUP}/ are the operator's: use a prefix of your own",
+)
 _Quantities = Annotated[dict[str, Quantity], Field(max_length=16)]
 
 
@@ -60,43 +65,10 @@ class ContainerTemplate(ApiModel):
     )
 
 
-def _keys_are_free(template: PodTemplate) -> bool:
-    return not any(
-        key == LABEL_MANAGED_BY or key.split("/")[0] == GROUP
-        for mapping in (template.labels, template.annotations)
-        for key in mapping
-    )
-
-
-def _keys_are_labels(template: PodTemplate) -> bool:
-    keys = [*template.labels, *template.annotations, *template.node_selector]
-    return all(LABEL_KEY.fits(key) for key in keys)
-
-
-_FREE = f"k != '{LABEL_MANAGED_BY}' && !k.startsWith('{GROUP}/')"
-_LABEL = f"k.matches(r'{LABEL_KEY.pattern}')"
-_MAPS = ("labels", "annotations", "nodeSelector")
-
-
 class PodTemplate(ApiModel):
     """Where and how the run's pods are scheduled."""
 
-    rules: ClassVar[tuple[Rule, ...]] = (
-        Rule(
-            " && ".join(f"(!has(self.{name}) || self.{name}.all(k, {_FREE}))" for name in _MAPS[:2]),
-            f"labels and annotations must not use {LABEL_MANAGED_BY} or the prefix {GROUP}/, which are the operator's: "
-            "use a prefix of your own",
-            _keys_are_free,
-            reason="FieldValueForbidden",
-        ),
-        Rule(
-            " && ".join(f"(!has(self.{name}) || self.{name}.all(k, {_LABEL}))" for name in _MAPS),
-            f"a key of labels, annotations or nodeSelector is malformed: {LABEL_KEY.cure}",
-            _keys_are_labels,
-        ),
-    )
-
-    node_selector: _MapOfLabels = Field(
+    node_selector: Annotated[dict[str, Label], Field(max_length=64), _LABEL_KEYS] = Field(
         default_factory=dict, description="Labels that a node must have to run the run's pods."
     )
     tolerations: list[Toleration] = Field(
@@ -112,10 +84,10 @@ class PodTemplate(ApiModel):
         default_factory=list, max_length=8, description="Secrets of the run's namespace with which images are pulled."
     )
     priority_class_name: ObjectName | None = Field(default=None, description="PriorityClass of the run's pods.")
-    labels: _MapOfLabels = Field(
+    labels: Annotated[dict[str, Label], Field(max_length=64), _FREE_KEYS] = Field(
         default_factory=dict, description="Labels that the run's pods get beside the operator's."
     )
-    annotations: Annotated[dict[str, Annotated[str, Field(max_length=1024)]], Field(max_length=64)] = Field(
+    annotations: Annotated[dict[str, Annotated[str, Field(max_length=1024)]], Field(max_length=64), _FREE_KEYS] = Field(
         default_factory=dict, description="Annotations that the run's pods get beside the operator's."
     )
     candidate: ContainerTemplate | None = Field(default=None, description="Changes of the candidate's container.")

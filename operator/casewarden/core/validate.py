@@ -122,7 +122,7 @@ def check_plan(spec: EvalRunSpec, seeds: Iterable[int], plan: Plan, catalogue: C
         for name in spec.threshold.dimensions:
             if name not in plan.dimensions:
                 cure = f"the task has no such dimension: {did_you_mean(name, list(plan.dimensions))}"
-                yield _refused(f"spec.threshold.dimensions.{name}", spec.threshold.dimensions[name], cure)
+                yield _refused(f"spec.threshold.dimensions[{name}]", spec.threshold.dimensions[name], cure)
     if catalogue is not None:
         yield from _plan_images(spec, plan, catalogue)
 
