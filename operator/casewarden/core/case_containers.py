@@ -53,7 +53,7 @@ def evidence(context: PodContext, case: PlannedCase, key: AttemptKey, pod_name: 
         # Before any other container starts, so that no image has to bring the shim.
         "lifecycle": {"postStart": {"exec": {"command": [_SHIM_IN_IMAGE, "--copy", "/casewarden/bin"]}}},
         "resources": c.resources(
-            cpu="20m", memory="64Mi", memory_limit="256Mi", storage="32Mi", storage_limit=f"{SPOOL_MIB + 128}Mi"
+            cpu="15m", memory="64Mi", memory_limit="256Mi", storage="32Mi", storage_limit=f"{SPOOL_MIB + 128}Mi"
         ),
         "securityContext": c.restricted(EVIDENCE_UID),
         "terminationMessagePolicy": "FallbackToLogsOnError",
@@ -178,7 +178,7 @@ def candidate_resources(context: PodContext) -> Manifest:
     limits, template = context.limits, context.template.candidate
     # Its volumes are its memory too: a full /state must answer ENOSPC and not be an OOM kill.
     memory = limits.memory_mib + limits.state_mib + limits.tmp_mib + SHM_MIB
-    default = c.resources(cpu="50m", memory=f"{memory}Mi")
+    default = c.resources(cpu="40m", memory=f"{memory}Mi")
     return c.override(default, template.resources if template else None)
 
 
@@ -192,5 +192,5 @@ def environment_resources(environment: EnvironmentSpec) -> Manifest:
 def task_resources(context: PodContext) -> Manifest:
     """Return what the driver's container asks for and may use."""
     template = context.template.task
-    default = c.resources(cpu="20m", memory="64Mi", memory_limit=f"{_TASK_MEMORY_MIB}Mi", storage_limit="256Mi")
+    default = c.resources(cpu="15m", memory="64Mi", memory_limit=f"{_TASK_MEMORY_MIB}Mi", storage_limit="256Mi")
     return c.override(default, template.resources if template else None)

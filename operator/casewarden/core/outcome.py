@@ -226,8 +226,12 @@ def _own_container_failed(ended: _Ended) -> _Found:
         if container.name.startswith(facts.ENVIRONMENT_PREFIX) and facts.ended_by_itself(pod, container):
             why = f"{container.name} ended with exit code {container.exit_code} {container.reason}".rstrip()
             return AttemptReason.ENVIRONMENT_FAILED, why
+    if ended.message is not None:
+        # It gave the case up in good order, for a reason of which the table knows nothing.
+        return None
     task = facts.task_of(pod)
-    if task is not None and task.exit_code not in (0, None) and task.reason != "ContainerStatusUnknown":
+    # 143 is the driver that was told to stop, by whom is not known here.
+    if task is not None and task.exit_code not in (0, 143, None) and task.reason != "ContainerStatusUnknown":
         return AttemptReason.TASK_FAILED, f"the driver ended with exit code {task.exit_code} {task.reason}".rstrip()
     return None
 
