@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,13 +23,17 @@ type session struct {
 	id      int
 	child   *child
 	limits  limits
+	realm   realm
 	reaper  *reaper
 	link    *link
 	stdin   *os.File
 	streams [2]*os.File // stdout, stderr
 	input   chan func()
-	started time.Time
-	oom     int64 // the kernel's count when it started
+	inputMu sync.Mutex
+	// inputClosed says that nobody will take from input any more.
+	inputClosed bool
+	started     time.Time
+	oom         int64 // the kernel's count when it started
 
 	output       atomic.Int64 // bytes of both streams
 	outputLimit  atomic.Bool
@@ -50,6 +55,10 @@ func (s *session) run() {
 	}
 	<-s.child.exited
 	seconds := time.Since(s.started).Seconds()
+	// A bomb's leader often ends of itself, because it cannot fork, before the watcher looks.
+	if _, over := s.realm.over(s.limits.Processes); over {
+		s.processLimit.Store(true)
+	}
 	_ = s.stdin.SetWriteDeadline(time.Now())
 	for _, stream := range s.streams {
 		_ = stream.SetReadDeadline(time.Now().Add(drainGrace))
@@ -130,14 +139,13 @@ func (s *session) feed() {
 		case act := <-s.input:
 			act()
 		case <-s.done:
-			for {
-				select {
-				case act := <-s.input:
-					act()
-				default:
-					return
-				}
+			s.inputMu.Lock()
+			s.inputClosed = true
+			s.inputMu.Unlock()
+			for len(s.input) > 0 {
+				(<-s.input)()
 			}
+			return
 		}
 	}
 }
@@ -151,16 +159,25 @@ func (s *session) enqueue(act func() error, answer func(*fault)) {
 		}
 		answer(nil)
 	}
-	select {
-	case <-s.done:
+	switch closed, taken := s.offer(task); {
+	case closed:
 		answer(candidateFault(reasonExited, "session %d has ended", s.id))
-		return
-	default:
+	case !taken:
+		answer(environmentFault("more than %d writes to session %d wait for its program to read; wait for answers", pendingWrites, s.id))
+	}
+}
+
+func (s *session) offer(task func()) (closed, taken bool) {
+	s.inputMu.Lock()
+	defer s.inputMu.Unlock()
+	if s.inputClosed {
+		return true, false
 	}
 	select {
 	case s.input <- task:
+		return false, true
 	default:
-		answer(environmentFault("more than %d writes to session %d wait for its program to read; wait for answers", pendingWrites, s.id))
+		return false, false
 	}
 }
 

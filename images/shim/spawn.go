@@ -162,7 +162,7 @@ func (s *server) launch(req request) (*session, *fault) {
 	p.closeOurs(stageConfig)
 	// Best effort: where memory runs out, the program goes before the shim.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", child.pid), []byte("1000"), 0)
-	return &session{child: child, limits: req.Limits, reaper: s.reaper, link: s.link, stdin: p.ours[0],
+	return &session{child: child, limits: req.Limits, realm: s.realm, reaper: s.reaper, link: s.link, stdin: p.ours[0],
 		streams: [2]*os.File{p.ours[1], p.ours[2]}, input: make(chan func(), pendingWrites), started: started, oom: kills,
 		done: make(chan struct{})}, nil
 }

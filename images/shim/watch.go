@@ -29,8 +29,8 @@ func (s *server) enforceProcesses() {
 	if len(alive) == 0 {
 		return
 	}
-	subjects, err := s.realm.subjects()
-	if err != nil || tasks(subjects) <= limit {
+	subjects, over := s.realm.over(limit)
+	if !over {
 		return
 	}
 	youngest := alive[len(alive)-1]
@@ -42,6 +42,12 @@ func (s *server) enforceProcesses() {
 		each.processLimit.Store(true)
 	}
 	s.realm.kill(subjects)
+}
+
+// over says whether more than limit threads run now.
+func (r realm) over(limit int64) ([]process, bool) {
+	subjects, err := r.subjects()
+	return subjects, err == nil && limit > 0 && tasks(subjects) > limit
 }
 
 func tasks(subjects []process) int64 {
