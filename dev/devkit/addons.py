@@ -123,7 +123,10 @@ def dns(cluster: Cluster) -> list[tuple[str, Json]]:
             "/apis/apps/v1/namespaces/kube-system/deployments",
             {
                 "metadata": {**name, "labels": labels},
-                "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": pod}},
+                "spec": {
+                    "selector": {"matchLabels": labels},
+                    "template": {"metadata": {"labels": labels}, "spec": pod},
+                },
             },
         ),
     ]
@@ -195,6 +198,9 @@ class NetworkCheck:
         except ApiError:
             return ""
 
+    def _await(self, word: str, what: str, seconds: float, log: Path) -> None:
+        wait_until(lambda: word in self._log(), seconds=seconds, what=what, log=log, detail=self._state)
+
     def _state(self) -> str:
         """The pod's phase and what is said of its container."""
         try:
@@ -209,14 +215,12 @@ class NetworkCheck:
 
         Raises DevError when the policy blocks nothing: nothing may be evaluated on such a cluster.
         """
-        said, detail = self.cluster.logs / "kubelet.log", self._state
-        wait_until(lambda: "connected" in self._log(), seconds=50, what="a pod's connection to DNS", log=said, detail=detail)
+        self._await("connected", "a pod's connection to DNS", 50, self.cluster.logs / "kubelet.log")
         policies = f"/apis/networking.k8s.io/v1/namespaces/{PROBE_NAMESPACE}/networkpolicies"
         self.api.create(policies, DENY_ALL)
         began = time.monotonic()
-        router: Path = self.cluster.logs / "kube-router.log"
         try:
-            wait_until(lambda: "blocked" in self._log(), seconds=20, what="a blocked connection", log=router, detail=detail)
+            self._await("blocked", "a blocked connection", 20, self.cluster.logs / "kube-router.log")
         except DevError as error:
             raise DevError(f"network policies are not enforced: {error}") from error
         took = time.monotonic() - began

@@ -115,7 +115,7 @@ def up(cluster: Cluster) -> None:
         alive = running(cluster)
         if alive is not None:
             if alive.key != key:
-                say(f"{cluster.name}: runs with other programs or settings than this checkout's; `dev/cluster down` first")
+                say(f"{cluster.name}: runs what another checkout or an older one set up; `dev/cluster down` first")
             load(cluster, [*NEEDED_IMAGES])
             say(f"{cluster.name}: is up")
             return

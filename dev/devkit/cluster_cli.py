@@ -26,7 +26,7 @@ def arguments() -> argparse.ArgumentParser:
     down.add_argument("--purge", action="store_true", help="its image store, certificates and logs, too")
     verbs.add_parser("status", help="how each part does, and where its log is; exits 1 when not all is well")
     load = verbs.add_parser("load", help="build the images that have changed, and bring the node's up to date")
-    load.add_argument("image", nargs="*", default=list(PRODUCT), help="names, or archives (default: all of the product)")
+    load.add_argument("image", nargs="*", default=list(PRODUCT), help="names, or archives (default: the product's)")
     verbs.add_parser("kubeconfig", help="print the path of its kubeconfig")
     verbs.add_parser("programs", help="build its programs, and print the folder that has them (kubectl and helm, too)")
     fake = verbs.add_parser("kwok", help="nodes that only pretend to run pods, for tests of scale")

@@ -59,7 +59,7 @@ def require(packages: tuple[Package, ...]) -> None:
         return
     command = f"apt-get update && apt-get install --no-install-recommends {' '.join(names)}"
     if shutil.which("apt-get") is None:
-        raise DevError(f"not installed: {', '.join(names)} (as Debian calls them); install them with your system's tool")
+        raise DevError(f"not installed: {', '.join(names)} (as Debian calls them); install them your system's way")
     if os.geteuid() != 0:
         raise DevError(f"not installed: {', '.join(names)}; as root: {command}")
     log = cache_root() / "apt.log"

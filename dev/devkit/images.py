@@ -24,6 +24,7 @@ TAG = "dev"
 DEBIAN = "bookworm"
 PYTHON = "3.11"
 """The Python of that Debian: the one that the locked dependencies are chosen for."""
+EPOCH = 946684800  # 2000-01-01: the time of every file in an image
 LEFT_OUT = ("__pycache__", "*.pyc", ".mypy_cache", ".ruff_cache", "README.md")
 
 
@@ -103,18 +104,14 @@ def base_archive() -> Path:
     return archive
 
 
-def _uv() -> str:
-    found = shutil.which("uv", path=f"{os.environ.get('PATH', '')}:{REPOSITORY}/.venv/bin:{Path.home()}/.local/bin")
-    if found is None:
-        raise DevError("uv is not installed: run `make setup`, or `pip install uv`")
-    return found
+UV = REPOSITORY / "dev" / "uv"
 
 
 def _locked(folder: Path, *selection: str) -> None:
     """The packages of uv.lock that `selection` names, by their hashes, as `site/` in the build's folder."""
     requirements = folder / "requirements.txt"
     exported = run(
-        [_uv(), "export", "--frozen", "--no-dev", "--no-emit-workspace", "--no-header", "--no-annotate", *selection],
+        [UV, "export", "--frozen", "--no-dev", "--no-emit-workspace", "--no-header", "--no-annotate", *selection],
         what="reading uv.lock",
         cwd=REPOSITORY,
     )
@@ -127,9 +124,9 @@ def _install_locked(folder: Path) -> None:
     machine = {"arm64": "aarch64", "amd64": "x86_64"}.get(platform.machine(), platform.machine())
     run(
         [
-            *(_uv(), "pip", "install", "--quiet", "--target", site, "--require-hashes", "--no-deps"),
+            *(UV, "pip", "install", "--quiet", "--link-mode", "copy", "--require-hashes", "--no-deps"),
             *("--only-binary", ":all:", "--python-version", PYTHON, "--python-platform", f"{machine}-manylinux_2_28"),
-            *("-r", requirements),
+            *("--target", site, "-r", requirements),
         ],
         what="installing the locked packages",
         cwd=REPOSITORY,
@@ -228,6 +225,9 @@ def complete(folder: Path) -> None:
     """Add to a staged folder what its hash need not cover, since it follows from what is in it."""
     if (folder / "requirements.txt").exists():
         _install_locked(folder)
+    # Layers are found again by their content, times included.
+    for path in [folder, *folder.rglob("*")]:
+        os.utime(path, (EPOCH, EPOCH), follow_symlinks=False)
 
 
 def key(image: Image, folder: Path, base_key: str, engine: str) -> str:

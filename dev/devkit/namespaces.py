@@ -99,7 +99,7 @@ def in_network(pid: int, *words: str) -> list[str]:
 
 
 def connect(cluster: Cluster, pid: int) -> None:
-    """Lay the cable between this machine and the cluster, with both addresses, and open the cluster's `network` gate."""
+    """Lay the cable between this machine and the cluster, with both addresses, and open the gate `file:network`."""
     wait_until(
         lambda: (cluster.run / "namespaces").exists() or init_pid(cluster) is None,
         seconds=20,

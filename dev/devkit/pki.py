@@ -18,7 +18,8 @@ USERS = ("admin", "controller-manager", "scheduler", "proxy", "kubelet")
 
 def certificates(cluster: Cluster) -> dict[str, tuple[str, str]]:
     """Each certificate's subject and its subjectAltName ("" for none)."""
-    service = "DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local"
+    names = ("", ".default", ".default.svc", ".default.svc.cluster.local")
+    service = ",".join(f"DNS:kubernetes{rest}" for rest in names)
     return {
         "apiserver": (
             "/CN=kube-apiserver",

@@ -140,7 +140,9 @@ def ensure(group: Group) -> Path:
     log = cache_root() / "programs" / f"{group.name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
-    say(f"building the {group.name} programs from source ({why}); with empty caches this takes some minutes; log: {log}")
+    say(
+        f"building the {group.name} programs from source ({why}); with empty caches this takes some minutes; log: {log}"
+    )
     flags = link_flags((SOURCE / "go.mod").read_text())
     env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -trimpath -buildvcs=false"}
     with tempfile.TemporaryDirectory(dir=log.parent, prefix=f".{group.name}-") as made:

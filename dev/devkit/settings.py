@@ -38,7 +38,7 @@ class Cluster:
         cluster = cls(name, cache_root(environ) / "clusters" / name)
         if len(os.fsencode(cluster.containerd_socket)) > SOCKET_PATH_LIMIT:
             raise DevError(
-                f"{cluster.containerd_socket} is too long for a socket: set XDG_CACHE_HOME to a folder with a shorter path"
+                f"{cluster.containerd_socket} is too long for a socket: set XDG_CACHE_HOME to a shorter path"
             )
         return cluster
 

@@ -34,7 +34,7 @@ class Step:
 
 
 def run(
-    argv: Sequence[str | Path],
+    argv: Sequence[object],
     *,
     what: str,
     log: Path | None = None,
@@ -72,12 +72,14 @@ def run(
     except subprocess.TimeoutExpired as error:
         raise DevError(f"{what}: not done after {seconds:.0f} s" + (f"; see {log}" if log else "")) from error
     if done.returncode != 0:
-        words_last = tail(log) if log else "\n".join(f"    {x}" for x in (done.stderr or done.stdout).splitlines()[-15:])
-        raise DevError(f"{what}: {words[0]} exited {done.returncode}" + (f"; see {log}" if log else "") + f"\n{words_last}")
+        spoken = (done.stderr or done.stdout or "").splitlines()[-15:]
+        last_words = tail(log) if log else "\n".join(f"    {line}" for line in spoken)
+        where = f"; see {log}" if log else ""
+        raise DevError(f"{what}: {words[0]} exited {done.returncode}{where}\n{last_words}")
     return done.stdout or ""
 
 
-def succeeds(argv: Sequence[str | Path], seconds: float = 30) -> bool:
+def succeeds(argv: Sequence[object], seconds: float = 30) -> bool:
     """Whether a program is there and exits 0."""
     try:
         return subprocess.run([str(x) for x in argv], capture_output=True, timeout=seconds, check=False).returncode == 0

@@ -180,7 +180,12 @@ def units(cluster: Cluster, programs: Path, containerd: str) -> tuple[Unit, ...]
     etcd = (
         *("--data-dir", f"{run}/etcd", "--listen-client-urls", "http://127.0.0.1:2379"),
         *("--advertise-client-urls", "http://127.0.0.1:2379", "--listen-peer-urls", "http://127.0.0.1:2380"),
-        *("--initial-advertise-peer-urls", "http://127.0.0.1:2380", "--initial-cluster", "default=http://127.0.0.1:2380"),
+        *(
+            "--initial-advertise-peer-urls",
+            "http://127.0.0.1:2380",
+            "--initial-cluster",
+            "default=http://127.0.0.1:2380",
+        ),
         # What it keeps does not outlive this run: it need not be on the disk.
         *("--unsafe-no-fsync", "--quota-backend-bytes", str(8 << 30), "--log-level", "warn"),
     )
