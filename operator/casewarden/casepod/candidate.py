@@ -65,11 +65,14 @@ class Candidate:
 
     async def start(self, default: Sequence[str] | None) -> int:
         """Sweep the container, start the program, and return the session's number."""
+        own, places = self._settings.candidate, self._settings.places
+        if own is None:
+            raise EnvironmentFailure("TaskFailed", "this kind of case has no candidate container to start anything in")
         if self._clock.started:
             self._clock.left()
         shim = await self._supervisor()
         await self._sweep(shim)
-        argv = resolve_argv(self._settings, default)
+        argv = resolve_argv(own, places, default)
         self._clock.start()
         limits = ShimLimits(
             processes=self._limits.processes,
@@ -80,9 +83,9 @@ class Candidate:
         session = await self._asked(
             shim.start(
                 argv,
-                candidate_environment(self._settings),
-                self._settings.places.workspace,
-                self._settings.candidate.network,
+                candidate_environment(own, places),
+                places.workspace,
+                own.network,
                 limits,
                 max(self._limits.start_seconds, _SHIM_SECONDS),
             )

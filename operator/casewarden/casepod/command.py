@@ -8,7 +8,7 @@ from pathlib import Path
 
 from casewarden_sdk.errors import CandidateError
 
-from .settings import Places, Settings
+from .settings import CandidateSettings, Places
 
 __all__ = ["MANIFEST", "candidate_environment", "manifest_argv", "resolve_argv"]
 
@@ -18,17 +18,17 @@ _WORDS = 64
 _CHARACTERS = 8192
 
 
-def resolve_argv(settings: Settings, default: Sequence[str] | None) -> list[str]:
+def resolve_argv(candidate: CandidateSettings, places: Places, default: Sequence[str] | None) -> list[str]:
     """Return the command with its placeholders filled in; ``CandidateError`` for a manifest that is none.
 
     ``default`` is what the driver asked for; None means the pack's ``default_argv``.
     """
-    own = settings.candidate.argv
+    own = candidate.argv
     if own is None:
-        own = manifest_argv(Path(settings.places.own_workspace, MANIFEST))
+        own = manifest_argv(Path(places.own_workspace, MANIFEST))
     if own is None:
-        own = tuple(default) if default is not None else settings.candidate.default_argv
-    return fill(own, settings.places)
+        own = tuple(default) if default is not None else candidate.default_argv
+    return fill(own, places)
 
 
 def manifest_argv(path: Path) -> tuple[str, ...] | None:
@@ -63,10 +63,9 @@ def fill(words: Sequence[str], places: Places) -> list[str]:
     return filled
 
 
-def candidate_environment(settings: Settings) -> dict[str, str]:
+def candidate_environment(candidate: CandidateSettings, places: Places) -> dict[str, str]:
     """Return the candidate's whole environment: the run's ``env`` over ``PATH``, ``LANG`` and ``HOME``."""
-    own = {"PATH": settings.places.path, "LANG": "C.UTF-8", "HOME": settings.places.home}
-    return own | dict(settings.candidate.env)
+    return {"PATH": places.path, "LANG": "C.UTF-8", "HOME": places.home} | dict(candidate.env)
 
 
 def _command(document: Mapping[str, object]) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ __all__ = ["Recorder"]
 
 _STOPPED_SECONDS = 5.0
 _ABANDON_SECONDS = 30.0
-_MAX_STATES_BYTES = 64 << 20
+_MAX_STATES_BYTES = 32 << 20
 
 
 class _Superseded(Exception):
@@ -145,8 +145,8 @@ class Recorder:
         if not await self._sink.claim():
             raise _Superseded("another pod has this attempt, or the case is sealed")
         self._claimed = True
-        if settings.candidate.fetch_workspace:
-            await self._unpack_workspace()
+        if settings.candidate is not None and settings.candidate.fetch_workspace:
+            await self._unpack_workspace(settings.candidate.workspace_digest or "")
         return {"limits": dict(settings.told_limits)}, b""
 
     async def _case(self, _: Mapping[str, Any], payload: bytes) -> Frame:
@@ -226,9 +226,7 @@ class Recorder:
         bundle = await asyncio.to_thread(self._evidence.bundle, time.time(), trouble=trouble)
         await self._sink.put_bundle(bundle, partial=True)
 
-    async def _unpack_workspace(self) -> None:
-        digest = self._settings.candidate.workspace_digest
-        assert digest is not None, "a workspace to fetch has a digest"
+    async def _unpack_workspace(self, digest: str) -> None:
         archive = await self._sink.fetch_workspace(digest)
         try:
             files = unpack_workspace(archive, decompress)

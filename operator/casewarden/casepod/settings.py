@@ -59,10 +59,11 @@ class CandidateSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """An attempt. ``told_limits`` are the limits as they came, for the driver and the bundle.
+    """An attempt.
 
-    ``loss_grace`` is how many seconds a lost shim is not yet held against the candidate, so that the end of the whole
-    pod shows first.
+    ``candidate`` is None where the case's kind has no such container. ``told_limits`` are the limits as they came, for
+    the driver and the bundle. ``loss_grace`` is how many seconds a lost shim is not yet held against the candidate, so
+    that the end of the whole pod shows first.
     """
 
     run_uid: str
@@ -75,7 +76,7 @@ class Settings:
     case_sha256: str
     dimensions: tuple[str, ...]
     limits: Limits
-    candidate: CandidateSettings
+    candidate: CandidateSettings | None
     relay_url: str = ""
     told_limits: Mapping[str, Any] = field(default_factory=dict)
     places: Places = field(default_factory=Places)
@@ -99,8 +100,7 @@ class Settings:
     @classmethod
     def from_json(cls, document: Mapping[str, Any], places: Places | None = None, loss_grace: float = 2.0) -> Settings:
         """Read an attempt's description."""
-        limits, candidate = _object(document, "limits"), _object(document, "candidate")
-        argv = candidate.get("argv")
+        limits = _object(document, "limits")
         return cls(
             run_uid=_text(document, "run_uid"),
             seed=_whole(document, "seed"),
@@ -112,19 +112,23 @@ class Settings:
             case_sha256=_text(document, "case_sha256"),
             dimensions=_words(document, "dimensions"),
             limits=_limits(limits),
-            candidate=CandidateSettings(
-                argv=None if argv is None else _words(candidate, "argv"),
-                default_argv=_words(candidate, "default_argv"),
-                env=tuple((_text(item, "name"), str(item.get("value", ""))) for item in candidate.get("env") or ()),
-                network=candidate.get("network") or "none",
-                workspace_digest=candidate.get("workspace_digest"),
-                fetch_workspace=candidate.get("fetch_workspace") is True,
-            ),
+            candidate=None if document.get("candidate") is None else _candidate(_object(document, "candidate")),
             relay_url=str(document.get("relay_url", "")),
             told_limits=dict(limits),
             places=places or Places(),
             loss_grace=loss_grace,
         )
+
+
+def _candidate(document: Mapping[str, Any]) -> CandidateSettings:
+    return CandidateSettings(
+        argv=None if document.get("argv") is None else _words(document, "argv"),
+        default_argv=_words(document, "default_argv"),
+        env=tuple((_text(item, "name"), str(item.get("value", ""))) for item in document.get("env") or ()),
+        network=document.get("network") or "none",
+        workspace_digest=document.get("workspace_digest"),
+        fetch_workspace=document.get("fetch_workspace") is True,
+    )
 
 
 def _limits(document: Mapping[str, Any]) -> Limits:

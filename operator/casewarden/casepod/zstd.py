@@ -21,6 +21,7 @@ def decompress(data: bytes, limit: int) -> bytes:
     content = bytearray()
     unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 27)
     try:
+        told = zstandard.frame_content_size(data)
         with unpacker.stream_reader(io.BytesIO(data)) as reader:
             while piece := reader.read(min(1 << 20, limit + 1 - len(content))):
                 content += piece
@@ -28,6 +29,7 @@ def decompress(data: bytes, limit: int) -> bytes:
                     raise ValueError(f"it unpacks to more than {limit} bytes")
     except zstandard.ZstdError as error:
         raise ValueError(f"no zstandard frame: {error}") from None
-    if zstandard.frame_content_size(data) != len(content):
+    # A frame need not tell its size; those of ``compress`` do.
+    if told not in (-1, len(content)):
         raise ValueError("the zstandard frame is cut")
     return bytes(content)
