@@ -29,8 +29,9 @@ def candidate_fingerprint(
     """Return the fingerprint of a program; a control is the program that it is, with its files as workspace.
 
     ``argv`` is the run's own command, None where the workspace or the pack says it. ``env`` are names and values in any
-    order. ``workspace`` is the digest of the files, None where there are none. ``image`` is what the run names; the
-    pack's own image is no part of the candidate.
+    order. ``workspace`` is the digest of the files, None where there are none: then the candidate is in the ``image``
+    that the run names, and that counts. Beside files it does not, since the same folder is the same candidate on a
+    laptop and in any cluster; what ran is in ``fingerprints.images``.
     """
     variables = [{"name": name, "value": value} for name, value in sorted(env)]
     document: dict[str, Any] = {
@@ -39,7 +40,7 @@ def candidate_fingerprint(
         "env": variables,
         "workspace": workspace,
     }
-    if image is not None:
+    if image is not None and workspace is None:
         document["image"] = image
     return sha256_json(document)
 

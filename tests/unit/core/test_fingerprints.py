@@ -32,11 +32,17 @@ def test_a_candidate_is_its_command_environment_and_files() -> None:
         {"env": [("A", "2")]},
         {"workspace": None},
         {"workspace": "b" * 64},
-        {"image": "agent:1"},
     ],
 )
 def test_another_candidate_has_another_fingerprint(change: dict[str, Any]) -> None:
     assert candidate_fingerprint(**CANDIDATE | change) != candidate_fingerprint(**CANDIDATE)
+
+
+def test_an_image_counts_only_where_it_is_all_that_there_is_of_the_candidate() -> None:
+    assert candidate_fingerprint(**CANDIDATE, image="agent:1") == candidate_fingerprint(**CANDIDATE)
+    alone = {**CANDIDATE, "workspace": None}
+    fingerprints = {candidate_fingerprint(**alone, image=image) for image in (None, "agent:1", "agent:2")}
+    assert len(fingerprints) == 3
 
 
 def test_variables_have_no_order() -> None:
