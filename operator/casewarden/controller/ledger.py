@@ -47,6 +47,7 @@ class Ledger:
         self._api, self._run = api, run
         self._digest = ""
         self._shards: list[_Shard] = []
+        self.is_loaded = False
         self.rows: list[LedgerRow] = []
         self.keys: set[AttemptKey] = set()
 
@@ -63,6 +64,7 @@ class Ledger:
         self._digest, self.rows, self.keys = "", [], set()
         for shard in self._shards:
             self._count(shard.rows())
+        self.is_loaded = True
 
     def check(self, rows: int, digest: str) -> None:
         """Compare with what the status says; ``LedgerBroken`` where rows are missing or others than they were."""
@@ -72,6 +74,22 @@ class Ledger:
             raise LedgerBroken(f"the ledger has {len(self.rows)} rows where the status counts {rows}")
         if _roll("", self.rows[:rows]) != digest:
             raise LedgerBroken(f"the first {rows} rows of the ledger are not those that the status counted")
+
+    async def mend(self, rows: Iterable[LedgerRow]) -> None:
+        """Write rows that were lost, in shards whose numbers are missing; ``LedgerMoved`` where somebody else does."""
+        missing = list(rows)
+        numbers = [shard.number for shard in self._shards]
+        gaps = [number for number in range(max(numbers, default=0)) if number not in numbers]
+        for place, number in enumerate(gaps):
+            share = missing if place == len(gaps) - 1 else []
+            text = "".join(canonical(result_row(row)) + "\n" for row in share)
+            body = self._run.config_map(f"ledger-{number}", "ledger", data={_batch_key(0): text})
+            try:
+                await self._api.create(CONFIG_MAPS, self._run.namespace, body)
+            except AlreadyExists as error:
+                raise LedgerMoved(str(error)) from None
+        await self.load()
+        await self.write(missing)
 
     async def write(self, rows: Iterable[LedgerRow]) -> tuple[LedgerRow, ...]:
         """Append the rows that are not there yet and return them; ``LedgerMoved`` where the ledger has moved on."""

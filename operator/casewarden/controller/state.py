@@ -112,7 +112,7 @@ class RunState:
                 evidence_digest=self.evidence_digest,
             )
         )
-        if self.plan is not None and self.ledger.rows:
+        if self.ledger.rows:
             status["ledger"] = self._ledger()
         return status
 

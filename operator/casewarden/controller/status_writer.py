@@ -88,6 +88,10 @@ class StatusWriter:
         self._version = body["metadata"]["resourceVersion"]
         self._written = copy.deepcopy(body.get("status") or {})
 
+    def wait(self) -> float:
+        """Return the seconds until a status may be written again, 0 for now; the budget may make it later."""
+        return max(0.0, self._written_at + self._interval - self._clock.monotonic())
+
     async def offer(self, status: dict[str, Any], *, force: bool = False) -> float | None:
         """Write ``status`` if it differs and may be written now.
 
@@ -96,7 +100,7 @@ class StatusWriter:
         """
         if not difference(self._written, status):
             return None
-        wait = 0.0 if force else self._written_at + self._interval - self._clock.monotonic()
+        wait = 0.0 if force else self.wait()
         if wait > 0 or (wait := self._budget.take(force=force)) > 0:
             return wait
         for _ in range(_TRIES):

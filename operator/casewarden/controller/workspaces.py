@@ -41,11 +41,13 @@ class Snapshot:
         return self.digest is not None and self.config_map is None
 
 
-async def take_snapshot(api: KubeApi, evidence: Evidence, run: RunIdentity, spec: EvalRunSpec, plan: Plan) -> Snapshot:
+async def take_snapshot(
+    api: KubeApi, evidence: Evidence, run: RunIdentity, spec: EvalRunSpec, plan: Plan | None
+) -> Snapshot:
     """Return the run's files, copied if they are not yet; ``NoWorkspace`` where that cannot be."""
     candidate = spec.candidate
     if candidate.control is not None:
-        control = plan.control(candidate.control)
+        control = plan.control(candidate.control) if plan is not None else None
         if control is None:
             raise NoWorkspace(f"spec.candidate.control: {candidate.control!r}: the task has no such control")
         return await _copied(api, run, {"data": dict(control.files)}, f"the control {candidate.control}")

@@ -1,0 +1,145 @@
+"""From a spec to cases that can start: accepted, seeds drawn, planned, files fixed, pods described.
+
+Each part looks first at what an earlier operator has left, so that nothing is drawn, planned or copied twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import TypeVar
+
+from casewarden.api.catalogue import CatalogueTask
+from casewarden.api.evalrun import EvalRun, EvalRunSpec
+from casewarden.api.manifest import ManifestError, parse
+from casewarden.api.plan import Plan
+from casewarden.api.reasons import RunReason
+from casewarden.controller.bootstrap import bootstrap
+from casewarden.controller.closing import open_evidence
+from casewarden.controller.ended import Abandoned, Ended
+from casewarden.controller.hands import Hands
+from casewarden.controller.planning import Planning
+from casewarden.controller.pod_context import candidate_digest, conditions_digest, context_of, pinned
+from casewarden.controller.services import Services
+from casewarden.controller.state import RunState
+from casewarden.controller.workspaces import NoWorkspace, Snapshot, take_snapshot
+from casewarden.core.run_conditions import Why
+from casewarden.core.seeds import ENTROPY_BYTES, draw_seeds
+from casewarden.core.tally import plan_facts
+from casewarden.core.validate import check_plan, check_spec, summary
+from casewarden.ports.kube import Forbidden, Invalid, NotFound
+
+__all__ = ["prepare"]
+
+T = TypeVar("T")
+
+
+async def prepare(services: Services, state: RunState, hands: Hands) -> None:
+    """Fill ``state`` up to the context of its pods; ``Ended`` where the run cannot be run."""
+    spec = state.spec = _accepted(services, state)
+    state.seeds = _seeds(services, state, spec, hands)
+    # Seeds are in the status before anything is made of them: drawn again they would be others.
+    await hands.report()
+    state.phase = "planning"
+    run = state.run
+    await _guarded(bootstrap(services.api, run.namespace, run.owner, services.network))
+    if spec.candidate.control is None and state.snapshot is None:
+        state.snapshot = await _snapshot(services, state, spec, hands, None)
+    task = _task(services, spec)
+    planning = Planning(services, state, hands)
+    known = (hands.written.get("plan") or {}).get("digest")
+    plan, state.plan_text, digest = await _guarded(planning.plan(task, known))
+    if why := summary(check_plan(spec, state.seeds, plan, services.catalogue)):
+        raise Ended.unplanned(why.reason, why.message)
+    state.plan, state.wait = plan_facts(plan, digest), None
+    await planning.clear()
+    if state.snapshot is None:
+        state.snapshot = await _snapshot(services, state, spec, hands, plan)
+    await _describe(services, state, spec, plan, task, state.snapshot, hands)
+    await hands.evidence(lambda: open_evidence(services.evidence, state))
+
+
+def _accepted(services: Services, state: RunState) -> EvalRunSpec:
+    try:
+        resource = parse(state.body)
+    except ManifestError as error:
+        why = summary(error.problems) or Why(RunReason.INVALID_SPEC, str(error))
+        raise Ended.not_accepted(why) from None
+    if not isinstance(resource, EvalRun):
+        raise Ended.not_accepted(Why(RunReason.INVALID_SPEC, "this is no EvalRun"))
+    if why_not := summary(check_spec(resource.spec, services.catalogue)):
+        raise Ended.not_accepted(why_not)
+    return resource.spec
+
+
+def _seeds(services: Services, state: RunState, spec: EvalRunSpec, hands: Hands) -> tuple[int, ...]:
+    if known := hands.written.get("seeds") or state.seeds:
+        return tuple(known)
+    if spec.seeds.values is not None:
+        return tuple(spec.seeds.values)
+    return tuple(draw_seeds(spec.seeds.random or 1, services.entropy(ENTROPY_BYTES)))
+
+
+def _task(services: Services, spec: EvalRunSpec) -> CatalogueTask:
+    task = services.catalogue.task(spec.task.name, spec.task.image)
+    if task is None:
+        raise Ended.failed(RunReason.UNKNOWN_TASK, "the catalogue no longer has the run's task")
+    return task
+
+
+async def _snapshot(
+    services: Services, state: RunState, spec: EvalRunSpec, hands: Hands, plan: Plan | None
+) -> Snapshot:
+    """Fix the candidate's files; a ConfigMap that is applied right after the run is waited for."""
+    give_up, run = services.clock.now() + services.tuning.workspace_patience, state.run
+    while True:
+        try:
+            found = await _guarded(
+                hands.evidence(lambda: take_snapshot(services.api, services.evidence, run, spec, plan))
+            )
+        except NoWorkspace as error:
+            if services.clock.now() >= give_up:
+                raise Ended.failed(RunReason.WORKSPACE_MISSING, error.why.message) from None
+            state.wait = error.why
+            await hands.rest(services.clock.now() + 1.0)
+            continue
+        state.wait = None
+        return found
+
+
+async def _describe(
+    services: Services,
+    state: RunState,
+    spec: EvalRunSpec,
+    plan: Plan,
+    task: CatalogueTask,
+    snapshot: Snapshot,
+    hands: Hands,
+) -> None:
+    """Fix what all pods of the run share; the task's image by digest where a registry knows it."""
+    known = (hands.written.get("fingerprints") or {}).get("images") or {}
+    state.images = {**known, **state.images}
+    if state.task_image_id:
+        state.images["task"] = state.task_image_id
+    exact = task.model_copy(update={"image": pinned(task.image, state.images.get("task", ""))})
+    address = await services.relay_address()
+    state.context = context_of(state.run, spec, plan, exact, services.catalogue, snapshot, address)
+    state.candidate_fingerprint = candidate_digest(spec, plan, snapshot)
+    state.conditions_fingerprint = conditions_digest(state.context)
+
+
+async def _guarded(work: Awaitable[T]) -> T:
+    """Let what the API server refuses for good end the run, in its own words."""
+    try:
+        return await work
+    except Invalid as error:
+        raise Ended.failed(RunReason.REFUSED, f"the API server refuses: {error.message}") from None
+    except Forbidden as error:
+        if error.is_terminating:
+            raise Abandoned(error.message) from None
+        if error.is_quota:
+            raise
+        raise Ended.failed(RunReason.REFUSED, f"the API server refuses: {error.message}") from None
+    except NotFound as error:
+        if error.message.startswith("namespaces "):
+            raise Abandoned(error.message) from None
+        raise

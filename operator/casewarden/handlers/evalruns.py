@@ -1,0 +1,26 @@
+"""Events of EvalRuns and AuditRuns: handed on, nothing else. kopf writes nothing to either."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import kopf
+
+from casewarden.api.names import GROUP, VERSION
+from casewarden.controller.registry import Registry
+from casewarden.ports.kube import AUDIT_RUNS, EVAL_RUNS
+
+__all__ = ["register"]
+
+
+def register(handlers: kopf.OperatorRegistry, registry: Registry) -> None:
+    """Register what takes the events of the two kinds."""
+
+    @kopf.on.event(GROUP, VERSION, EVAL_RUNS.plural, registry=handlers)
+    async def on_eval_run(type: str | None, body: kopf.Body, **_: Any) -> None:
+        registry.eval_run(type, copy.deepcopy(dict(body)))
+
+    @kopf.on.event(GROUP, VERSION, AUDIT_RUNS.plural, registry=handlers)
+    async def on_audit_run(type: str | None, body: kopf.Body, **_: Any) -> None:
+        registry.audit_run(type, copy.deepcopy(dict(body)))

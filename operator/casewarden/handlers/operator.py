@@ -1,0 +1,56 @@
+"""The operator's life: kopf starts it, hands it events, and stops it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+
+import kopf
+
+from casewarden.adapters.kube.connection import Connection, connect
+from casewarden.api.catalogue import Catalogue
+from casewarden.handlers.configuration import kopf_settings, register_login
+from casewarden.handlers.evalruns import register
+from casewarden.settings import Settings
+from casewarden.wiring import Operator, read_catalogue
+
+__all__ = ["main", "run"]
+
+log = logging.getLogger(__name__)
+
+
+async def run(
+    connection: Connection,
+    catalogue: Catalogue,
+    settings: Settings,
+    stop: asyncio.Event,
+    ready: asyncio.Event | None = None,
+) -> None:
+    """Run the operator until ``stop`` is set; raises where kopf or a part of the operator cannot go on."""
+    handlers = kopf.OperatorRegistry()
+    register_login(handlers, connection)
+    async with Operator(connection, catalogue, settings) as operator:
+        register(handlers, operator.registry)
+        # At its end kopf cancels tasks that began after it: the operator's own began before, and end after.
+        await kopf.operator(
+            registry=handlers,
+            settings=kopf_settings(),
+            standalone=True,
+            clusterwide=not settings.namespaces,
+            namespaces=settings.namespaces,
+            stop_flag=stop,
+            ready_flag=ready,
+        )
+
+
+async def main(settings: Settings) -> None:
+    """Find the cluster, read the catalogue, run until SIGTERM or SIGINT."""
+    connection = await connect(settings.kubeconfig, settings.context)
+    catalogue = read_catalogue(settings.catalogue)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    await run(connection, catalogue, settings, stop)
+    log.info("the operator has stopped")
