@@ -18,10 +18,19 @@ RELEASE_NAMESPACE = "casewarden-system"
 
 def _sh(*command: str, seconds: float, **environment: str) -> str:
     done = subprocess.run(
-        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=seconds, check=False
+        command,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+        check=False,
     )
     if done.returncode:
-        pytest.fail(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}", pytrace=False)
+        pytest.fail(
+            f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-4000:]}\n{done.stderr[-8000:]}",
+            pytrace=False,
+        )
     return done.stdout.strip()
 
 
@@ -38,8 +47,7 @@ def kubeconfig() -> str:
         name = os.environ.get("CLUSTER_NAME", "test")
         _sh("dev/cluster", "up", seconds=2400, CLUSTER_NAME=name)
         config = _sh("dev/cluster", "kubeconfig", seconds=30, CLUSTER_NAME=name)
-        _sh("dev/images", "build", seconds=2400, CLUSTER_NAME=name)
-        _sh("dev/images", "load", seconds=600, CLUSTER_NAME=name)
+        _sh("dev/cluster", "load", seconds=2400, CLUSTER_NAME=name)
     _sh("dev/install", seconds=300, KUBECONFIG=config)
     return config
 
@@ -73,7 +81,9 @@ class _a_namespace:  # noqa: N801 - reads as a phrase at the one place that uses
         labels = {"pod-security.kubernetes.io/enforce": "restricted"}
         self.kubectl.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.name, "labels": labels}})
         self.kubectl.until(
-            lambda: self.kubectl.find("serviceaccount", self.name, "default"), 30, lambda: f"{self.name} has no service account"
+            lambda: self.kubectl.find("serviceaccount", self.name, "default"),
+            30,
+            lambda: f"{self.name} has no service account",
         )
         return self.name
 

@@ -33,14 +33,20 @@ def test_every_manifest_on_a_page_is_accepted(page: Path, tmp_path: Path) -> Non
         file = tmp_path / f"{number}.yaml"
         file.write_text(text)
         done = subprocess.run(
-            [str(ROOT / ".venv/bin/casewarden"), "validate", "-f", str(file)], capture_output=True, text=True, timeout=60, check=False
+            [str(ROOT / ".venv/bin/casewarden"), "validate", "-f", str(file)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_make_target_on_a_page_exists(page: Path) -> None:
-    named = set(re.findall(r"\bmake ([a-z][a-z-]+)\b", "\n".join(re.findall(r"`[^`]+`|^\$ .*$", page.read_text(), re.M))))
+    named = set(
+        re.findall(r"\bmake ([a-z][a-z-]+)\b", "\n".join(re.findall(r"`[^`]+`|^\$ .*$", page.read_text(), re.M)))
+    )
     targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.M))
     assert named <= targets
 

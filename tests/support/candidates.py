@@ -14,7 +14,7 @@ EXITS_127 = "import sys\nsys.exit(127)\n"
 CRASHES = "raise SystemExit('no agent here')\n"
 
 # Answers correctly for as long as some process of its own lives: a daemon holds the data, the program only asks it.
-DAEMON_KEEPS_STATE = '''\
+DAEMON_KEEPS_STATE = """\
 import json, os, socket, sys
 
 ADDRESS = "\\0kv-daemon"
@@ -111,10 +111,10 @@ for line in sys.stdin:
     stream.flush()
     sys.stdout.write(stream.readline())
     sys.stdout.flush()
-'''
+"""
 
 # Tries to open sockets in every way that Python has; says in its answer (which is a protocol error) what opened.
-OPENS_SOCKETS = '''\
+OPENS_SOCKETS = """\
 import ctypes, json, os, platform, socket, sys
 
 opened = []
@@ -135,10 +135,10 @@ if platform.machine() == "x86_64":
         opened.append("io_uring")
 for line in sys.stdin:
     print(json.dumps({"opened": opened} if opened else {"finish": True}), flush=True)
-'''
+"""
 
 # socket(AF_INET, SOCK_STREAM) through the 32-bit gate, from machine code in an anonymous page.
-INT_0X80 = '''\
+INT_0X80 = """\
 import ctypes, json, mmap, sys
 
 # push rbx; mov eax,359 (socket); mov ebx,2; mov ecx,1; xor edx,edx; int 0x80; pop rbx; ret
@@ -149,13 +149,13 @@ call = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer
 result = call()
 for line in sys.stdin:
     print(json.dumps({"opened": "int 0x80"} if result >= 0 else {"finish": True}), flush=True)
-'''
+"""
 
-FORK_BOMB = '''\
+FORK_BOMB = """\
 import os
 while True:
     try:
         os.fork()
     except OSError:
         pass
-'''
+"""

@@ -72,10 +72,14 @@ class Kubectl:
         return self.until(
             lambda: status if condition(status := self.status(namespace, run), FINISHED) == "True" else None,
             seconds,
-            lambda: f"run {run} is not finished: {json.dumps(self.status(namespace, run))[:3000]}\n{self.picture(namespace)}",
+            lambda: (
+                f"run {run} is not finished: {json.dumps(self.status(namespace, run))[:3000]}\n{self.picture(namespace)}"
+            ),
         )
 
-    def until(self, probe: Callable[[], T | None], seconds: float, complaint: Callable[[], str], pause: float = 0.5) -> T:
+    def until(
+        self, probe: Callable[[], T | None], seconds: float, complaint: Callable[[], str], pause: float = 0.5
+    ) -> T:
         """Call ``probe`` until it answers something true, for so many seconds; else fail with ``complaint``."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -86,9 +90,10 @@ class Kubectl:
 
     def picture(self, namespace: str) -> str:
         """Describe a namespace for a failed test."""
-        return self("get", "evalruns,pods", "-n", namespace, "-o", "wide", check=False) + self(
-            "get", "events", "-n", namespace, "--sort-by=.lastTimestamp", check=False
-        )[-4000:]
+        return (
+            self("get", "evalruns,pods", "-n", namespace, "-o", "wide", check=False)
+            + self("get", "events", "-n", namespace, "--sort-by=.lastTimestamp", check=False)[-4000:]
+        )
 
 
 def condition(status: Mapping[str, Any], kind: str) -> str | None:
