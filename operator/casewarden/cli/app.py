@@ -1,0 +1,311 @@
+"""The command line: names, options and help. What the commands do is in their own modules, imported when called."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from casewarden.cli.failure import GOOD, INTERRUPTED, INVALID, Failure
+from casewarden.cli.options import (
+    ContextOption,
+    KubeconfigOption,
+    NamespaceOption,
+    OutOption,
+    OutputOption,
+    PackOption,
+    SystemOption,
+    TargetArgument,
+    TimeoutOption,
+)
+from casewarden.cli.printing import Output
+
+__all__ = ["app", "run"]
+
+_SYSTEM = "casewarden-system"
+_OUT = Path("casewarden-runs")
+_HELP = """Evaluate agents, and check what an evaluation is worth.
+
+Exit codes: 0 good, 1 assessed but not good, 2 invalid or not set up, 130 interrupted.
+"""
+
+app = typer.Typer(
+    name="casewarden",
+    help=_HELP,
+    no_args_is_help=True,
+    add_completion=False,
+    # Rich help costs a third of a second at every start.
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+_FileOption = Annotated[
+    str, typer.Option("--file", "-f", help="Manifest in YAML; - is standard input.", show_default=False)
+]
+
+
+def run(name: str, argv: Sequence[str]) -> int:
+    """Run one command; every way in which it can end becomes an exit code, and what went wrong one line on stderr."""
+    try:
+        code = app(args=list(argv) or ["--help"], prog_name=name, standalone_mode=False)
+        return code if isinstance(code, int) else GOOD
+    except Failure as failure:
+        return _complain(name, failure.message, failure.code)
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain(name, "interrupted", INTERRUPTED)
+    except typer.Exit as ended:
+        return ended.exit_code
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; nothing may be written at exit either.
+        sys.stdout = None
+        return GOOD
+    except Exception as error:
+        return _complain(
+            name, _usage(error) or f"{type(error).__name__}: {error}; this is a bug, please report it", INVALID
+        )
+
+
+def _usage(error: Exception) -> str | None:
+    """Return the message of a mistake on the command line; the class of these errors moves between typer's versions."""
+    message = getattr(error, "format_message", None)
+    if message is None:
+        return None
+    context = getattr(error, "ctx", None)
+    where = f"; see {context.command_path} --help" if context is not None else ""
+    return f"{message()}{where}"
+
+
+def _complain(name: str, message: str, code: int) -> int:
+    print(f"{name}: {' '.join(message.split())}", file=sys.stderr)
+    return code
+
+
+def _ended(command: Coroutine[Any, Any, int]) -> None:
+    raise typer.Exit(asyncio.run(command))
+
+
+@app.command("run")
+def run_command(
+    file: _FileOption,
+    workspace: Annotated[
+        Path | None,
+        typer.Option("--workspace", "-w", help="Folder of the candidate, in place of the one that the manifest names."),
+    ] = None,
+    pack: PackOption = None,
+    out: OutOption = _OUT,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Run an EvalRun on this machine, without a cluster. It is no sandbox: the candidate runs with your rights."""
+    from casewarden.cli.local_runs import run_file
+
+    _ended(run_file(file, workspace, pack, out, output))
+
+
+@app.command()
+def evaluate(
+    folder: Annotated[Path, typer.Argument(help="The candidate's folder.", show_default=False)],
+    task: Annotated[str, typer.Option("--task", "-t", help="Name of the task.", show_default=False)],
+    seeds: Annotated[
+        str, typer.Option("--seeds", help="Seeds, separated by commas. Default: one that is drawn.", show_default=False)
+    ] = "",
+    random: Annotated[int, typer.Option("--random", min=0, max=256, help="How many seeds to draw.")] = 0,
+    name: Annotated[str, typer.Option("--name", help="Name of the run. Default: made of task and folder.")] = "",
+    image: Annotated[
+        str,
+        typer.Option("--image", help="Image that the program runs in. Default: the task's own.", show_default=False),
+    ] = "",
+    family: Annotated[list[str] | None, typer.Option("--family", help="Case id to run; may be repeated.")] = None,
+    repeats: Annotated[int, typer.Option("--repeats", min=0, help="How often each case is run.")] = 1,
+    parallelism: Annotated[int, typer.Option("--parallelism", "-p", min=1, help="Cases at once.")] = 10,
+    threshold: Annotated[
+        str, typer.Option("--threshold", help="Lowest score that passes. Default: every case must.", show_default=False)
+    ] = "",
+    local: Annotated[bool, typer.Option("--local", help="Run on this machine, without a cluster.")] = False,
+    pack: PackOption = None,
+    out: OutOption = _OUT,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the run and show what it came to.")] = True,
+    timeout: TimeoutOption = 0,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Evaluate a candidate's folder on a task: upload it, create the run, wait for the score."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.evaluate import Wanted
+    from casewarden.cli.evaluate import evaluate as command
+
+    wanted = Wanted(task, _seeds(seeds), random, name, image, family or (), repeats, parallelism, threshold)
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, folder, wanted, local, pack, out, wait, timeout, output))
+
+
+@app.command()
+def apply(
+    file: _FileOption,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Apply EvalRuns, and the ConfigMaps beside them, to the cluster."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.runs import apply as command
+
+    _ended(command(Access(kubeconfig, context, namespace), file, output))
+
+
+@app.command()
+def get(
+    name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Name of a run. Default: all of them.")] = None,
+    everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Runs of every namespace.")] = False,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the runs of the cluster, or show one."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.runs import get as command
+
+    _ended(command(Access(kubeconfig, context, namespace), name, everywhere, output))
+
+
+@app.command()
+def watch(
+    name: Annotated[str, typer.Argument(metavar="RUN", help="Name of a run.", show_default=False)],
+    timeout: TimeoutOption = 0,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Follow a run to its end; the exit code says what it came to."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.runs import watch as command
+
+    _ended(command(Access(kubeconfig, context, namespace), name, timeout, output))
+
+
+@app.command()
+def cases(
+    target: TargetArgument,
+    failed: Annotated[bool, typer.Option("--failed", help="Only cases that did not pass.")] = False,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """List the cases of a run and what became of each."""
+    from casewarden.cli.cases import cases as command
+    from casewarden.cli.cluster import Access
+
+    _ended(command(Access(kubeconfig, context, namespace, system_namespace), target, failed, output))
+
+
+@app.command()
+def show(
+    target: TargetArgument,
+    case: Annotated[str, typer.Argument(metavar="CASE", help="Id of a case.", show_default=False)],
+    seed: Annotated[int | None, typer.Option("--seed", "-s", help="Its seed. Default: the run's first.")] = None,
+    repeat: Annotated[int, typer.Option("--repeat", "-r", min=0, help="Its repeat, from 0.")] = 0,
+    attempt: Annotated[
+        int | None, typer.Option("--attempt", min=1, help="One of its attempts. Default: the one that counts.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Do not cut long lines.")] = False,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show all that was kept of a case: verdict, transcript, states, logs, and the facts of its pod."""
+    from casewarden.cli.cases import Asked
+    from casewarden.cli.cases import show as command
+    from casewarden.cli.cluster import Access
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, target, Asked(case, seed, repeat, attempt), full, output))
+
+
+@app.command()
+def plan(
+    task: Annotated[str, typer.Option("--task", "-t", help="Name of a task.", show_default=False)] = "",
+    file: Annotated[str, typer.Option("--file", "-f", help="Manifest of an EvalRun.", show_default=False)] = "",
+    seeds: Annotated[str, typer.Option("--seeds", help="Seeds, separated by commas, with --task.")] = "17",
+    family: Annotated[list[str] | None, typer.Option("--family", help="Case id; may be repeated, with --task.")] = None,
+    params: Annotated[str, typer.Option("--params", help="Parameters of the pack as JSON, with --task.")] = "{}",
+    pack: PackOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say what would run, by the packs that are installed here: cases, dimensions, controls, fingerprints."""
+    from casewarden.cli.checking import plan as command
+
+    _ended(command(file, task, _seeds(seeds), family or (), params, pack, output))
+
+
+@app.command()
+def validate(
+    file: _FileOption,
+    catalogue: Annotated[
+        Path | None, typer.Option("--catalogue", help="The operator's catalogue, to look tasks and images up in.")
+    ] = None,
+    planning: Annotated[
+        bool, typer.Option("--plan/--no-plan", help="Ask the task's pack too, where it is installed here.")
+    ] = True,
+    pack: PackOption = None,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say all that is wrong with a manifest: the field, the value and the cure."""
+    from casewarden.cli.checking import validate as command
+
+    _ended(command(file, catalogue, planning, pack, output))
+
+
+@app.command()
+def verify(
+    target: TargetArgument,
+    digest: Annotated[
+        str | None, typer.Option("--digest", help="Digest that vouches for the run. Default: that of its status.")
+    ] = None,
+    regrade: Annotated[
+        bool,
+        typer.Option("--regrade", help="Grade every record again by the installed pack, if it is the same."),
+    ] = False,
+    pack: PackOption = None,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", help="Folder to download the run to.", show_default=False)
+    ] = None,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Recompute every digest, verdict, count and score of a run from its evidence."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.verifying import verify as command
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, target, digest, regrade, pack, keep, output))
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    from casewarden import __version__
+
+    print(__version__)
+
+
+def _seeds(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise Failure(f"--seeds {text!r}: give whole numbers separated by commas, as in 17,41,97") from None

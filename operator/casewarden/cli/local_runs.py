@@ -1,0 +1,104 @@
+"""``run`` and ``evaluate --local``: the whole job on this machine."""
+
+from __future__ import annotations
+
+import base64
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from casewarden.api.evalrun import EvalRun
+from casewarden.api.manifest import ManifestError, parse
+from casewarden.cli.failure import Failure
+from casewarden.cli.manifests import load_run
+from casewarden.cli.outcome import exit_code, print_summary
+from casewarden.cli.printing import Output, emit, print_line
+from casewarden.cli.progress import RunProgress
+from casewarden.local.run import Options, run_evalrun
+from casewarden.local.shim import ShimMissing
+from casewarden_sdk.workspace import WorkspaceError, WorkspaceFile, read_workspace, workspace_of
+
+__all__ = ["config_map_files", "run_file", "run_here"]
+
+NOT_A_SANDBOX = "casewarden: a local run is no sandbox: the candidate runs with your rights"
+
+
+async def run_file(file: str, workspace: Path | None, pack: str | None, out: Path, output: Output) -> int:
+    """Run the EvalRun of a file; its ConfigMaps may be in the same file."""
+    document, beside = load_run(file)
+    run = checked_run(document)
+    files = read_folder(workspace) if workspace is not None else config_map_files(run, beside)
+    return await run_here(run, files, pack, out, output)
+
+
+def checked_run(document: Any) -> EvalRun:
+    """Return the run of a manifest; a ``Failure`` with every problem of its format."""
+    try:
+        resource = parse(document)
+    except ManifestError as error:
+        raise Failure("; ".join(str(problem) for problem in error.problems)) from None
+    if not isinstance(resource, EvalRun):
+        raise Failure("kind is AuditRun: not supported by this version: run the controls as EvalRuns instead")
+    return resource
+
+
+def read_folder(folder: Path) -> list[WorkspaceFile]:
+    """Read a candidate's folder."""
+    try:
+        return read_workspace(folder)
+    except WorkspaceError as error:
+        raise Failure(str(error)) from None
+    except OSError as error:
+        raise Failure(f"{folder}: {error.strerror}") from None
+
+
+def config_map_files(run: EvalRun, beside: Sequence[Any]) -> list[WorkspaceFile] | None:
+    """Return the files of the ConfigMap that the run names, from the documents beside it; None where none is named."""
+    program = run.spec.candidate.program
+    name = program.workspace.config_map if program is not None and program.workspace is not None else None
+    if name is None:
+        return None
+    for document in beside:
+        if not isinstance(document, Mapping) or document.get("kind") != "ConfigMap":
+            continue
+        if (document.get("metadata") or {}).get("name") == name:
+            return _files_of(document, name)
+    raise Failure(
+        f"spec.candidate.program.workspace.configMap is {name!r}: put that ConfigMap into the same file, "
+        "or give the folder with --workspace"
+    )
+
+
+def _files_of(document: Mapping[str, Any], name: str) -> list[WorkspaceFile]:
+    try:
+        texts = [(key, str(text).encode("utf-8")) for key, text in (document.get("data") or {}).items()]
+        texts += [(key, base64.b64decode(text)) for key, text in (document.get("binaryData") or {}).items()]
+        return workspace_of(texts)
+    except (WorkspaceError, ValueError) as error:
+        raise Failure(f"ConfigMap {name}: {error}") from None
+
+
+async def run_here(
+    run: EvalRun, files: Sequence[WorkspaceFile] | None, pack: str | None, out: Path, output: Output
+) -> int:
+    """Run to the end with progress on stderr, and return what it came to."""
+    name = run.metadata.name
+    print(NOT_A_SANDBOX, file=sys.stderr)
+    try:
+        with RunProgress(name) as progress:
+            result = await run_evalrun(run, Options(out, pack, files, progress.show))
+            progress.show(result.status, last=True)
+    except ShimMissing as error:
+        raise Failure(str(error)) from None
+    document = {"metadata": {"name": name, "uid": result.uid}, "status": result.status}
+
+    def show() -> None:
+        print_summary(name, result.status)
+        for key, log in result.logs.items():
+            print_line(f"\nthe driver of {key} wrote:\n{log}")
+        if result.status.get("evidence"):
+            print_line(f"see casewarden cases {result.folder}")
+
+    emit(document, output, show)
+    return exit_code(result.status)

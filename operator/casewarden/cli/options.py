@@ -1,0 +1,43 @@
+"""The options that commands share, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from casewarden.cli.printing import Output
+
+__all__ = [
+    "ContextOption", "KubeconfigOption", "NamespaceOption", "OutOption", "OutputOption", "PackOption", "SystemOption",
+    "TargetArgument", "TimeoutOption",
+]  # fmt: skip
+
+NamespaceOption = Annotated[
+    str,
+    typer.Option("--namespace", "-n", help="Namespace of the run. Default: the context's.", show_default=False),
+]
+ContextOption = Annotated[
+    str, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.", show_default=False)
+]
+KubeconfigOption = Annotated[
+    str,
+    typer.Option("--kubeconfig", help="Kubeconfig file. Default: KUBECONFIG, or ~/.kube/config.", show_default=False),
+]
+SystemOption = Annotated[
+    str,
+    typer.Option("--system-namespace", envvar="CASEWARDEN_SYSTEM_NAMESPACE", help="Namespace that the chart is in."),
+]
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How results are written.")]
+PackOption = Annotated[
+    str | None,
+    typer.Option("--pack", help="MODULE:PACK of a task that is not one of the project's.", show_default=False),
+]
+OutOption = Annotated[Path, typer.Option("--out", help="Folder that keeps the evidence of local runs.")]
+TimeoutOption = Annotated[
+    float, typer.Option("--timeout", min=0, help="Seconds to wait at most; 0 waits for as long as it takes.")
+]
+TargetArgument = Annotated[
+    str, typer.Argument(metavar="RUN", help="Name of a run of the cluster, or the folder of a run.", show_default=False)
+]
