@@ -109,7 +109,7 @@ class Buildah(Engine):
             what=f"keeping {image.tag}",
             log=log,
         )
-        self._drop_unused()
+        self.drop_unused()
         return self.manifest(image.reference) or ""
 
     def manifest(self, reference: str) -> str | None:
@@ -146,7 +146,7 @@ class Buildah(Engine):
             seconds=BUILD_SECONDS,
         )
 
-    def _drop_unused(self) -> None:
+    def drop_unused(self) -> None:
         """Remove from the layout, and from buildah's storage, what a newer build has replaced."""
         used = {digest for entry in self._index() for digest in self.blobs(str(entry["digest"]))}
         for file in (self.layout / "blobs" / "sha256").iterdir():
