@@ -243,8 +243,10 @@ class FakeApi:
         if old.get("immutable") and {"data", "binaryData"} & set(body):
             raise ApiError(422, "Invalid", "field is immutable when `immutable` is set")
         patch = {key: value for key, value in body.items() if key not in ("metadata", "apiVersion", "kind")}
+        kept = {"labels", "annotations", "ownerReferences"}
+        patch["metadata"] = {key: value for key, value in (body.get("metadata") or {}).items() if key in kept}
         if address.sub == "status":
-            patch = {"status": patch.get("status")}
+            patch = {"status": body.get("status")}
         elif address.plural.endswith("runs"):
             patch.pop("status", None)
         new = merge(old, patch)

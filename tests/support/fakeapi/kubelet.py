@@ -1,0 +1,151 @@
+"""A kubelet by script: plans with a real pack, plays cases without any candidate, seals into a fake relay.
+
+What a case comes to is asked of ``outcome``, by attempt. Like the real driver it claims before it starts, seals before
+it tells, and seals nothing once it was told to stop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from support import pod_json as pj
+
+from casewarden.api.attempt import TerminationMessage
+from casewarden.api.names import LABEL_ROLE
+from casewarden.core.model import AttemptKey, CaseKey
+from casewarden.ports.evidence import MemoryEvidence
+from casewarden_sdk.canonical import canonical, sha256_bytes
+from casewarden_sdk.plan import build_plan, plan_lines
+
+from .server import FakeApi, Object
+
+NODE = {"spec": {"nodeName": "node-1"}}
+DIGEST = "ab" * 32
+
+
+class Kubelet:
+    """Runs every pod that the fake API server gets. Times are in seconds."""
+
+    def __init__(
+        self,
+        api: FakeApi,
+        evidence: MemoryEvidence,
+        pack: Any,
+        *,
+        start: float = 0.005,
+        work: Callable[[AttemptKey], float] = lambda key: 0.01,
+        outcome: Callable[[AttemptKey], str] = lambda key: "passed",
+    ) -> None:
+        self.api, self.evidence, self.pack = api, evidence, pack
+        self.start, self.work, self.outcome = start, work, outcome
+        self.claims: dict[str, str] = {}
+        self.started: Counter[CaseKey] = Counter()
+        self.attempts: Counter[AttemptKey] = Counter()
+        self.running: set[str] = set()
+        self.most_running = 0
+        self.plans = 0
+        self.plan_again: Callable[[dict[str, Any]], dict[str, Any]] = lambda plan: plan
+        self.images = "registry.example/x@sha256:" + "1" * 64
+        self._tasks: set[asyncio.Task[None]] = set()
+        api.hooks.append(self._on_event)
+
+    def close(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+
+    def _on_event(self, type_: str, plural: str, item: Object) -> None:
+        if plural == "pods" and type_ == "ADDED":
+            play = self._plan if item["metadata"]["labels"].get(LABEL_ROLE) == "plan" else self._case
+            task = asyncio.ensure_future(self._safely(play, item))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _safely(self, play: Any, pod: Object) -> None:
+        try:
+            await asyncio.sleep(self.start)
+            await play(pod)
+        except KeyError:
+            return
+        finally:
+            self.running.discard(pod["metadata"]["uid"])
+
+    def _set(self, pod: Object, phase: str, main: list[Object], side: list[Object] | None = None) -> None:
+        """Write a status; ``KeyError`` where the pod is gone."""
+        current = self.api.get("pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
+        if current["metadata"]["uid"] != pod["metadata"]["uid"]:
+            raise KeyError
+        for container in (*main, *(side or ())):
+            container["imageID"] = self.images
+        status: Object = {"phase": phase, "startTime": pj.time(time.time()), "containerStatuses": main}
+        status["conditions"] = [{"type": "PodScheduled", "status": "True"}]
+        if side:
+            status["initContainerStatuses"] = side
+        self.api.update("pods", pod["metadata"]["namespace"], pod["metadata"]["name"], {**NODE, "status": status})
+
+    def _is_stopping(self, pod: Object) -> bool:
+        current = self.api.get("pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
+        return current["metadata"]["uid"] != pod["metadata"]["uid"] or "deletionTimestamp" in current["metadata"]
+
+    async def _plan(self, pod: Object) -> None:
+        self.plans += 1
+        self._set(pod, "Running", [pj.running("plan"), pj.running("plan-again")])
+        asked = json.loads(_env(pod, "plan")["CASEWARDEN_PLAN"])
+        ended, now = [], time.time()
+        for name, change in (("plan", lambda plan: plan), ("plan-again", self.plan_again)):
+            try:
+                plan = change(build_plan(self.pack, asked["seeds"], asked["params"], asked["families"]))
+            except ValueError as error:
+                said = {"v": 1, "error": str(error), "field": "spec.task.params"}
+                ended.append(pj.terminated(name, 2, message=json.dumps(said), at=now))
+                continue
+            text = canonical(plan)
+            where = (pod["metadata"]["namespace"], pod["metadata"]["name"], name)
+            self.api.logs[where] = "\n".join(["a line of noise", *plan_lines(plan)]).encode()
+            said = {"v": 1, "sha256": sha256_bytes(text.encode()), "bytes": len(text)}
+            ended.append(pj.terminated(name, 0, message=json.dumps(said), at=now))
+        self._set(pod, "Succeeded", ended)
+
+    async def _case(self, pod: Object) -> None:
+        told = json.loads(_env(pod, "evidence", "initContainers")["CASEWARDEN_ATTEMPT"])
+        key = AttemptKey(CaseKey(told["seed"], told["case_id"], told["repeat"]), told["attempt"])
+        uid = pod["metadata"]["uid"]
+        self.attempts[key] += 1
+        sealed = (told["run_uid"], told["seed"], told["case_id"], told["repeat"]) in self.evidence.seals
+        if sealed or self.claims.setdefault(f"{told['run_uid']}/{key}", uid) != uid:
+            self._end(pod, TerminationMessage(status="superseded").format(), 0)
+            return
+        self.running.add(uid)
+        self.most_running = max(self.most_running, len(self.running))
+        self.started[key.case] += 1
+        self._set(pod, "Running", [pj.running("candidate"), pj.running("task")], [pj.running("evidence")])
+        await asyncio.sleep(self.work(key))
+        status = self.outcome(key)
+        if self._is_stopping(pod) or status == "lost":
+            return
+        self.running.discard(uid)
+        if status == "environment_error":
+            self._end(pod, pj.told(status, "-", None, reason="TaskFailed", error="told to"), 3)
+            return
+        seal = {name: told[name] for name in ("run_uid", "seed", "case_id", "repeat", "attempt")}
+        checks = "1" if status == "passed" else "0"
+        reason = {"reason": "Exited"} if status == "agent_error" else {}
+        self.evidence.seal(
+            seal | {"v": 1, "pod_uid": uid, "digest": DIGEST, "status": status, "checks": checks, "error": None}
+            | {"reason": None, "seconds": 0.5} | reason
+        )  # fmt: skip
+        self._end(pod, pj.told(status, checks, DIGEST, seconds=0.5, **reason), 0)
+
+    def _end(self, pod: Object, message: str, code: int) -> None:
+        now = time.time()
+        ended = [pj.terminated("candidate", 0, at=now), pj.terminated("task", code, message=message, at=now)]
+        self._set(pod, "Succeeded" if code == 0 else "Failed", ended, [pj.terminated("evidence", 0, at=now)])
+
+
+def _env(pod: Object, container: str, kind: str = "containers") -> dict[str, str]:
+    found = next(item for item in pod["spec"][kind] if item["name"] == container)
+    return {item["name"]: item.get("value", "").replace("$$", "$") for item in found["env"]}
