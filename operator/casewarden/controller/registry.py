@@ -9,11 +9,11 @@ from collections.abc import Coroutine, Iterator
 from datetime import datetime
 from typing import Any
 
-from casewarden.api.conditions import ConditionType, set_condition
-from casewarden.api.reasons import RunReason
+from casewarden.api.conditions import ConditionType
 from casewarden.controller.run_task import RunTask, is_finished
 from casewarden.controller.services import Services
-from casewarden.core.status import time_text
+from casewarden.core.status import Why, refused_audit_status
+from casewarden.core.validate import AUDIT_RUN_PROBLEM
 from casewarden.ports.kube import AUDIT_RUNS, EVAL_RUNS, Conflict, KubeError, Manifest, NotFound
 from casewarden.ports.metrics import Metric
 
@@ -117,10 +117,8 @@ class Registry:
 
     async def _answer(self, body: Manifest) -> None:
         meta = body["metadata"]
-        message = "AuditRun is not supported by this version: run the task's controls as EvalRuns instead"
-        now, generation = time_text(self._services.clock.now()), meta.get("generation", 0)
-        conditions = set_condition((), ConditionType.ACCEPTED, "False", RunReason.NOT_YET, message, now, generation)
-        status = {"observedGeneration": generation, "conditions": conditions}
+        why = Why(AUDIT_RUN_PROBLEM.reason, str(AUDIT_RUN_PROBLEM))
+        status = refused_audit_status(why, meta.get("generation", 0), self._services.clock.now())
         patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": status}
         try:
             await self._services.api.patch(AUDIT_RUNS, meta["namespace"], meta["name"], patch, subresource="status")

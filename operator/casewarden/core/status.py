@@ -13,13 +13,23 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from casewarden.api.conditions import ConditionType, is_true
+from casewarden.api.conditions import AUDIT_CONDITIONS, ConditionStatus, ConditionType, is_true, set_condition
 from casewarden.core.model import CaseKey, FinishRun, LedgerRow, RunPolicy
 from casewarden.core.run_conditions import Why, run_conditions, valid_score
 from casewarden.core.tally import PlanFacts, Tally, plan_facts, status_of, tally
 from casewarden_sdk.termination import cut_text
 
-__all__ = ["Goal", "PlanFacts", "StatusInput", "Why", "build_status", "duration_text", "plan_facts", "time_text"]
+__all__ = [
+    "Goal",
+    "PlanFacts",
+    "StatusInput",
+    "Why",
+    "build_status",
+    "duration_text",
+    "plan_facts",
+    "refused_audit_status",
+    "time_text",
+]
 
 MAX_FAILURES: Final = 20
 MAX_FAILURE_BYTES: Final = 300
@@ -99,6 +109,24 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
     status["fingerprints"] = _fingerprints(facts)
     status["conditions"] = run_conditions(facts, counted, time_text(facts.now))
     return {**status, **_evidence(facts)}
+
+
+def refused_audit_status(why: Why, generation: int, now: float) -> dict[str, Any]:
+    """Return the status of an AuditRun that is not accepted: over, so that nobody waits for it."""
+    conditions: list[dict[str, Any]] = []
+    at = time_text(now)
+    for type_ in AUDIT_CONDITIONS:
+        status: ConditionStatus = "Unknown" if type_ is ConditionType.PASSED else "False"
+        if type_ in (ConditionType.FINISHED, ConditionType.FAILED):
+            status = "True"
+        conditions = set_condition(conditions, type_, status, why.reason, why.message, at, generation)
+    return {
+        "observedGeneration": generation,
+        "startTime": at,
+        "completionTime": at,
+        "valid": False,
+        "conditions": conditions,
+    }
 
 
 def _finished_before(facts: StatusInput) -> dict[str, Any]:

@@ -17,11 +17,23 @@ from casewarden.api.reasons import RunReason
 from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import RULES
 
-__all__ = ["MAX_CASES", "check_plan", "check_spec", "effective_limits", "summary", "validate_manifest"]
+__all__ = [
+    "AUDIT_RUN_PROBLEM",
+    "MAX_CASES",
+    "check_plan",
+    "check_spec",
+    "effective_limits",
+    "summary",
+    "validate_manifest",
+]
 
 MAX_CASES: Final = 20_000
 _LATER_RULES: Final = frozenset({"weighted-dimensions-partial/v1", "agentbench/v1", "agentbench-oa/v1"})
 _NOT_YET: Final = "not supported by this version"
+AUDIT_RUN_PROBLEM: Final = Problem(
+    "kind", "AuditRun", f"{_NOT_YET}: run the controls as EvalRuns instead", RunReason.NOT_YET
+)
+"""What every AuditRun is answered with."""
 
 
 def validate_manifest(document: Any, catalogue: Catalogue | None = None) -> list[Problem]:
@@ -32,7 +44,7 @@ def validate_manifest(document: Any, catalogue: Catalogue | None = None) -> list
         return error.problems
     if isinstance(resource, EvalRun):
         return list(check_spec(resource.spec, catalogue))
-    return [Problem("kind", "AuditRun", f"{_NOT_YET}: run the controls as EvalRuns instead", RunReason.NOT_YET)]
+    return [AUDIT_RUN_PROBLEM]
 
 
 def summary(problems: Iterable[Problem]) -> Why | None:

@@ -10,10 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from casewarden.api.auditrun import AuditRunStatus
 from casewarden.api.plan import Plan
 from casewarden.api.status import EvalRunStatus
 from casewarden.core.model import AttemptKey, CaseKey, FinishRun, LedgerRow, RunPolicy
-from casewarden.core.status import Goal, StatusInput, Why, build_status, duration_text, plan_facts, time_text
+from casewarden.core.status import (
+    Goal,
+    StatusInput,
+    Why,
+    build_status,
+    duration_text,
+    plan_facts,
+    refused_audit_status,
+    time_text,
+)
 from casewarden_sdk.canonical import canonical, sha256_json
 from casewarden_sdk.plan import build_plan
 from casewarden_tasks import durable_kv, support_routing
@@ -288,6 +298,16 @@ def test_failures_are_the_first_of_the_plan_whatever_order_they_came_in() -> Non
     rows = tuple(row(case, status="failed") for case in reversed(CASES))
     status = build_status(dataclasses.replace(PLANNED, rows=rows))
     assert [item["case"] for item in status["failures"]] == [case.case_id for case in CASES]
+
+
+def test_an_audit_that_is_refused_is_over_and_has_no_verdict() -> None:
+    status = refused_audit_status(Why("NotYet", "kind is AuditRun: not supported"), 2, 1000.0)
+    AuditRunStatus.model_validate(status)
+    assert states(status) == {
+        "Accepted": "False", "Planned": "False", "Suspended": "False", "Finished": "True", "Complete": "False",
+        "Failed": "True", "Passed": "Unknown",
+    }  # fmt: skip
+    assert "passed" not in status
 
 
 @pytest.mark.parametrize(
