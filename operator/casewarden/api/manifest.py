@@ -9,6 +9,7 @@ import difflib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -84,8 +85,9 @@ def parse(document: Any) -> Resource:
         raise ManifestError(problems) from None
 
 
+@cache
 def _schema(model: type[EvalRun] | type[AuditRun]) -> dict[str, Any]:
-    crd = next(make() for make in CRDS.values() if make()["spec"]["names"]["kind"] == model.__name__)
+    crd = next(crd for crd in (make() for make in CRDS.values()) if crd["spec"]["names"]["kind"] == model.__name__)
     schema: dict[str, Any] = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
 
