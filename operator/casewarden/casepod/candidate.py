@@ -34,6 +34,7 @@ _SHIM_SECONDS = 30.0
 _SWEEP_SECONDS = 60.0
 # A program that closes its stdout is about to exit; how it does says more than that it closed.
 _EXIT_GRACE = 1.0
+_FAREWELL_SECONDS = 1.0
 _STDERR_SHOWN = 160
 
 
@@ -159,9 +160,9 @@ class Candidate:
                 await self._end(await self._supervisor(), self._session)
 
     async def close(self) -> None:
-        """Let the shim exit, or stop waiting for one."""
-        if not self._shim.done():
-            self._shim.cancel()
+        """Let the shim exit; one that has not dialled yet gets a moment, so that it need not look for us in vain."""
+        await asyncio.wait({self._shim}, timeout=_FAREWELL_SECONDS)
+        self._shim.cancel()
         try:
             await (await self._shim).exit()
         except (asyncio.CancelledError, TimeoutError, OSError, WireError, asyncio.IncompleteReadError):
