@@ -91,7 +91,7 @@ func becomeInit(folder string) {
 		must(syscall.Setuid(number))
 	}
 	argv := []string{"shim", "--dial", inside + "/" + os.Getenv("SHIM_TEST_SOCKET"), "--retry", "5"}
-	must(unix.Exec(inside+"/shim", argv, []string{}))
+	must(unix.Exec(inside+"/"+os.Getenv("SHIM_TEST_BINARY"), argv, []string{}))
 }
 
 // supervisor is the other side of a shim.
@@ -144,12 +144,17 @@ func listen(t *testing.T) (*net.UnixListener, string) {
 	return listener, name
 }
 
-// container starts the shim as PID 1.
+// container starts the shim as PID 1, from a copy as a pod has it.
 func container(t *testing.T) *supervisor {
+	t.Helper()
+	return containerOf(t, "shim")
+}
+
+func containerOf(t *testing.T, binary string) *supervisor {
 	t.Helper()
 	listener, name := listen(t)
 	command := exec.Command("/proc/self/exe")
-	command.Env = []string{initVariable + "=" + binaries, "SHIM_TEST_SOCKET=" + filepath.Base(name)}
+	command.Env = []string{initVariable + "=" + binaries, "SHIM_TEST_SOCKET=" + filepath.Base(name), "SHIM_TEST_BINARY=" + binary}
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC, Pdeathsig: syscall.SIGKILL,
 	}

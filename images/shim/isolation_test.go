@@ -99,13 +99,21 @@ func TestWaysOutAreRefusedUnderEveryNetwork(t *testing.T) {
 }
 
 func TestTheShimItselfIsOutOfReach(t *testing.T) {
-	s := container(t)
-	got := s.probeLines("open", "open", "/proc/1/mem", "/proc/1/environ", "/proc/1/maps", "/proc/1/fd/0", inside+"/shim")
-	for i, result := range got {
-		if result != "EACCES" {
-			t.Errorf("path %d: %s", i, result)
+	for binary, paths := range map[string][]string{
+		"shim":  {"/proc/1/mem", "/proc/1/environ", "/proc/1/maps", "/proc/1/fd/0", inside + "/shim"},
+		"built": {"/proc/1/mem", "/proc/1/environ", "/proc/1/maps", "/proc/1/fd/0"},
+	} {
+		got := containerOf(t, binary).probeLines("open", append([]string{"open"}, paths...)...)
+		for i, result := range got {
+			if result != "EACCES" {
+				t.Errorf("%s of %s: %s", paths[i], binary, result)
+			}
 		}
 	}
+}
+
+func TestNoSignalOfAProgramEndsTheShim(t *testing.T) {
+	s := container(t)
 	for _, signal := range []unix.Signal{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 18, 19, 24, 25, 31, 34, 64} {
 		if got := s.probeLines("open", "signal", "1", fmt.Sprint(int(signal))); got[0] != "ok" {
 			t.Errorf("signal %v: %s", signal, got[0])

@@ -233,6 +233,18 @@ func TestAProgramThatClosesItsInputRefusesMore(t *testing.T) {
 	}
 }
 
+func TestAWriteDoesNotWaitForWhatAProgramLeftOnItsInput(t *testing.T) {
+	s := container(t)
+	session := s.start(program{argv: []string{"sh", "-c", "exec 3<&0; setsid sleep 100 <&3 >/dev/null 2>&1 & sleep 0.3"}})
+	write := s.post(map[string]any{"op": "write", "session": session}, make([]byte, 1<<20))
+	if m := s.answer(write); m.fault() != "candidate Exited" {
+		t.Errorf("write: %v", m.header)
+	}
+	if m := s.sweep(); m.number("killed") != 1 {
+		t.Errorf("sweep: %v", m.header)
+	}
+}
+
 func TestFilesAreMovedWholeAndOnlyFiles(t *testing.T) {
 	s := container(t)
 	big := []byte(strings.Repeat("0123456789abcdef", 512<<10))

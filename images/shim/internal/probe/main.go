@@ -223,7 +223,7 @@ func litter(folders []string) {
 		_ = os.Symlink("/etc", folder+"/link")
 		_ = os.Chmod(locked, 0)
 		_ = os.Chmod(folder+"/locked", 0)
-		fmt.Println(result(unix.Setxattr(folder, "user.state", []byte("memory"), 0)))
+		fmt.Println(result(unix.Setxattr(folder, "user.state", []byte("memory"), unix.XATTR_CREATE)))
 	}
 	for _, call := range [][3]uintptr{
 		{unix.SYS_SHMGET, 4242, 4096}, {unix.SYS_MSGGET, 4242, 0o1000 | 0o600}, {unix.SYS_SEMGET, 4242, 1},
