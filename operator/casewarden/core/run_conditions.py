@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_MESSAGE_BYTES", "Why", "run_conditions", "valid_score"]
 
-MAX_MESSAGE_BYTES: Final = 400
+MAX_MESSAGE_BYTES: Final = 600
 
 
 @dataclass(frozen=True, slots=True)
