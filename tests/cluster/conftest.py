@@ -38,8 +38,8 @@ def _sh(*command: str, seconds: float, **environment: str) -> str:
 def kubeconfig() -> str:
     """The kubeconfig of a running cluster with the release installed.
 
-    ``CASEWARDEN_TEST_KUBECONFIG`` names a cluster that is up already, with the images loaded; else a one-node cluster is
-    brought up (and left up: the next session starts in seconds, `make clean` ends it).
+    ``CASEWARDEN_TEST_KUBECONFIG`` names a cluster that is up already, with the images loaded; else a one-node cluster
+    is brought up, and left up: the next session starts in seconds, `make clean` ends it.
     """
     if named := os.environ.get("CASEWARDEN_TEST_KUBECONFIG"):
         config = named

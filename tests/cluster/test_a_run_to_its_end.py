@@ -36,6 +36,15 @@ def running_pods(kubectl: Kubectl, namespace: str, run: str) -> list[dict[str, A
     ]
 
 
+def counted(kubectl: Kubectl, namespace: str, run: str, failed: int) -> None:
+    """Wait until so many cases of a run have been counted as failed."""
+    kubectl.until(
+        lambda: kubectl.status(namespace, run).get("cases", {}).get("failed", 0) >= failed,
+        120,
+        lambda: kubectl.picture(namespace),
+    )
+
+
 def operator_pids() -> list[int]:
     """Find the operator's process on this machine."""
     found = []
@@ -109,8 +118,7 @@ def test_a_pod_deleted_by_hand_is_tried_again_and_counted(kubectl: Kubectl, name
 
 def test_suspend_and_resume_in_the_middle_loses_nothing(kubectl: Kubectl, namespace: str) -> None:
     slow_run(kubectl, namespace, "paused", 4, seeds={"values": [1, 2]}, parallelism=3)
-    kubectl.until(lambda: kubectl.status(namespace, "paused").get("cases", {}).get("failed", 0) >= 2, 120,
-                  lambda: kubectl.picture(namespace))  # fmt: skip
+    counted(kubectl, namespace, "paused", 2)
     kubectl("patch", "evalrun", "paused", "-n", namespace, "--type=merge", "-p", '{"spec":{"suspend":true}}')
     kubectl.until(lambda: condition(kubectl.status(namespace, "paused"), "Suspended") == "True"
                   and not kubectl.pods_of(namespace, "paused"), 60, lambda: kubectl.picture(namespace))  # fmt: skip
@@ -129,8 +137,7 @@ def test_an_operator_killed_in_the_middle_loses_nothing_and_repeats_no_sealed_at
 ) -> None:
     slow_run(kubectl, namespace, "orphaned", 3, seeds={"values": [1, 2, 3]}, parallelism=4)
     for count in (2, 6):
-        kubectl.until(lambda count=count: kubectl.status(namespace, "orphaned").get("cases", {}).get("failed", 0) >= count, 120,
-                      lambda: kubectl.picture(namespace))  # fmt: skip
+        counted(kubectl, namespace, "orphaned", count)
         pids = operator_pids()
         assert pids, "the operator's process is not on this machine"
         for pid in pids:
@@ -145,9 +152,12 @@ def test_deleting_a_run_leaves_no_object(kubectl: Kubectl, namespace: str) -> No
     kubectl.until(lambda: running_pods(kubectl, namespace, "gone"), 90, lambda: kubectl.picture(namespace))
     uid = kubectl.get("evalrun", namespace, "gone")["metadata"]["uid"]
     kubectl("delete", "evalrun", "gone", "-n", namespace, "--wait=true", "--timeout=30s")
-    kinds = "pods,configmaps,networkpolicies,secrets"
-    kubectl.until(lambda: not kubectl.list(kinds, namespace, f"casewarden.dev/run-uid={uid}")
-                  and not kubectl.list("networkpolicies", namespace), 90, lambda: kubectl.picture(namespace))  # fmt: skip
+
+    def left() -> list[dict[str, Any]]:
+        own = kubectl.list("pods,configmaps,secrets", namespace, f"casewarden.dev/run-uid={uid}")
+        return own + kubectl.list("networkpolicies", namespace)
+
+    kubectl.until(lambda: not left(), 90, lambda: kubectl.picture(namespace))
 
 
 def test_a_namespace_goes_while_the_operator_is_away(kubectl: Kubectl, namespace: str) -> None:

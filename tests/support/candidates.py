@@ -35,7 +35,9 @@ def apply(data, request):
         if not isinstance(operations, list):
             return bad
         for item in operations:
-            if not isinstance(item, dict) or item.get("op") not in ("put", "delete") or not isinstance(item.get("key"), str):
+            if not isinstance(item, dict) or item.get("op") not in ("put", "delete"):
+                return bad
+            if not isinstance(item.get("key"), str):
                 return bad
             if item["op"] == "put" and "value" not in item:
                 return bad

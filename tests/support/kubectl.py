@@ -73,7 +73,8 @@ class Kubectl:
             lambda: status if condition(status := self.status(namespace, run), FINISHED) == "True" else None,
             seconds,
             lambda: (
-                f"run {run} is not finished: {json.dumps(self.status(namespace, run))[:3000]}\n{self.picture(namespace)}"
+                f"run {run} is not finished: {json.dumps(self.status(namespace, run))[:3000]}\n"
+                f"{self.picture(namespace)}"
             ),
         )
 
