@@ -22,6 +22,7 @@ from devkit.settings import Cluster
 from devkit.shell import Step, run, say, wait_until
 
 API_SECONDS, NODE_SECONDS, DNS_SECONDS, CONTAINERD_SECONDS = 90, 90, 90, 60
+RESTART_SECONDS = 15  # in which a part that died is running again
 NEEDED_IMAGES = (*images.CLUSTER_ONLY, "python")
 
 
@@ -54,16 +55,18 @@ class Running:
     key: str
 
 
-def running(cluster: Cluster) -> Running | None:
-    """The cluster, if its first process lives and its API answers."""
+def running(cluster: Cluster, patience: float = 0) -> Running | None:
+    """The cluster, if its first process lives and its API answers within `patience` seconds, or at once."""
     pid = namespaces.init_pid(cluster)
     if pid is None:
         return None
     try:
         key = (cluster.run / "key").read_text()
-        return Running(pid, key) if Api(cluster.api_url, cluster.pki).ready() else None
-    except OSError:
+        api = Api(cluster.api_url, cluster.pki)
+        wait_until(api.ready, seconds=patience, what="the API server")
+    except (OSError, DevError):
         return None
+    return Running(pid, key)
 
 
 def node_is_ready(cluster: Cluster, api: Api) -> bool:
@@ -112,7 +115,7 @@ def up(cluster: Cluster) -> None:
         built = programs.ensure(programs.CLUSTER)
         specification = units.specification(cluster, units.units(cluster, built, containerd()))
         key = hashlib.sha256((specification + json.dumps(units.files(cluster))).encode()).hexdigest()
-        alive = running(cluster)
+        alive = running(cluster, RESTART_SECONDS)
         if alive is not None:
             if alive.key != key:
                 say(f"{cluster.name}: runs what another checkout or an older one set up; `dev/cluster down` first")

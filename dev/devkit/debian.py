@@ -34,7 +34,6 @@ CLUSTER = (
     Package("iptables", "iptables"),
     Package("ipset", "ipset"),
     Package("iproute2", "ip"),
-    Package("conntrack", "conntrack"),
     Package("util-linux", "nsenter"),
     Package("mount", "mount"),
     Package("openssl", "openssl"),
