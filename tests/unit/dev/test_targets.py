@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from devkit import targets
+from devkit import images, targets
 from devkit.errors import DevError
 
 KUBECTL = """#!/bin/sh
@@ -52,6 +52,39 @@ def test_the_kubeconfig_of_a_cluster_made_here_stands_for_that_cluster(monkeypat
     found = targets.named("", "")
     assert isinstance(found, targets.Own)
     assert found.cluster.name == "test"
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Docker, kind and buildah that only note how they are called; every image is built, under the key `k`."""
+    noted = tmp_path / "calls"
+    noted.touch()
+    for name in ("docker", "kind"):
+        (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{noted}\n')
+        (tmp_path / name).chmod(0o755)
+    built = {name: {"key": "k", "digest": "sha256:d", "engine": "docker"} for name in images.IMAGES}
+    monkeypatch.setattr("devkit.builds.build", lambda names, engine: {name: built[name] for name in names})
+    return noted
+
+
+def test_kind_is_loaded_with_each_image_under_the_name_of_its_contents(calls: Path, tmp_path: Path) -> None:
+    references = targets.Kind("mine", tmp_path / "config").provide()
+    assert references["tasks"] == "casewarden-tasks:k"
+    loads = [line for line in calls.read_text().splitlines() if line.startswith("kind load")]
+    assert loads == [f"kind load docker-image casewarden-{name}:k --name mine" for name in images.PRODUCT]
+
+
+def test_another_cluster_is_served_through_the_registry(calls: Path, tmp_path: Path) -> None:
+    references = targets.Elsewhere(tmp_path / "config", "registry.example/team/").provide()
+    assert references["operator"] == "registry.example/team/casewarden-operator:k"
+    pushes = [line for line in calls.read_text().splitlines() if line.startswith("docker push")]
+    assert pushes == [f"docker push {references[name]}" for name in images.PRODUCT]
+
+
+def test_kind_is_taken_where_docker_runs_and_made_where_it_is_not_there(calls: Path) -> None:
+    found = targets.choose("", "")
+    assert isinstance(found, targets.Kind)
+    assert "kind create cluster --name casewarden --wait 180s" in calls.read_text()
 
 
 def test_the_chart_is_told_each_image_by_the_name_that_the_cluster_has() -> None:
