@@ -46,7 +46,7 @@ def attempt_document(case: Case, **changes: Any) -> dict[str, Any]:
     }
 
 
-def settings_for(case: Case, scratch: Path, **changes: Any) -> Settings:
+def settings_for(case: Case, scratch: Path, *, loss_grace: float = 0.0, **changes: Any) -> Settings:
     """Return settings whose places are all in ``scratch``; ``limits`` may be given in part."""
     for folder in ("s", "state", "candidate", "home", "spool"):
         (scratch / folder).mkdir(exist_ok=True)
@@ -62,7 +62,7 @@ def settings_for(case: Case, scratch: Path, **changes: Any) -> Settings:
         state=str(scratch / "state"),
         home=str(scratch / "home"),
     )
-    return Settings.from_json(attempt_document(case, **changes), places, loss_grace=0.0)
+    return Settings.from_json(attempt_document(case, **changes), places, loss_grace)
 
 
 class MemorySink:
