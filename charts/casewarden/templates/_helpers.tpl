@@ -1,0 +1,57 @@
+{{/* Names are fixed: the CLI, the network policies of case pods and the relay know them. */}}
+{{- define "casewarden.labels" -}}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+app.kubernetes.io/name: casewarden
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- /* Not "casewarden": that marks what the operator makes for runs. */}}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "casewarden.selector" -}}
+app.kubernetes.io/name: casewarden
+app.kubernetes.io/component: {{ . }}
+{{- end }}
+
+{{- define "casewarden.relayUrl" -}}
+http://casewarden-relay.{{ .Release.Namespace }}.svc:8080
+{{- end }}
+
+{{- define "casewarden.catalogue" -}}
+{{- $tasks := dict }}
+{{- range $name, $task := .Values.catalogue.tasks }}
+{{- if $task }}{{ $_ := set $tasks $name $task }}{{ end }}
+{{- end }}
+{{- $images := dict }}
+{{- range $name, $image := .Values.catalogue.images }}
+{{- if $image }}{{ $_ := set $images $name $image }}{{ end }}
+{{- end }}
+{{- dict "tasks" $tasks "images" $images "allowedTaskImages" .Values.catalogue.allowedTaskImages "allowBaseline" .Values.catalogue.allowBaseline "evidenceImage" .Values.image.evidence "relayUrl" (include "casewarden.relayUrl" .) | toYaml }}
+{{- end }}
+
+{{- define "casewarden.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "casewarden.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- define "casewarden.placement" -}}
+{{- with .nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
