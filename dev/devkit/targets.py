@@ -189,5 +189,7 @@ def chart_values(references: dict[str, str]) -> str:
     values = {
         "image": {"operator": references["operator"], "evidence": references["evidence"]},
         "catalogue": {"tasks": packs, "images": {"python": references["python"]}},
+        # A checkout's release is for trials, and its own cluster has no storage class.
+        "relay": {"storage": {"type": "emptyDir", "size": "2Gi"}},
     }
     return json.dumps(values)
