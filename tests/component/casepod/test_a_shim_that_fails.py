@@ -100,6 +100,7 @@ async def test_processes_that_cannot_be_ended_are_the_candidates(scratch):
         await fake.answer("sweep", killed=3, left=2)
         refusal = await asking
         assert (refusal.party, refusal.reason) == ("candidate", "ProcessLimit")
+        fake.close()
 
 
 @pytest.mark.parametrize(
@@ -112,6 +113,7 @@ async def test_the_shims_word_on_what_ended_a_program_is_the_reason(scratch, fla
         session = await started(bench, fake)
         fake.send({"event": "exit", "session": 1, "code": None, "signal": 9, "seconds": 1.0, **flags})
         assert (await bench.refused("receive", session=session, seconds=10)).reason == reason
+        fake.close()
 
 
 async def test_a_program_that_lost_a_child_to_memory_and_went_on_is_not_held_to_it(scratch):
@@ -124,6 +126,7 @@ async def test_a_program_that_lost_a_child_to_memory_and_went_on_is_not_held_to_
         fake.send({"event": "exit", "session": 1, "code": 0, "signal": None, "seconds": 1.0, "oom": True})
         await fake.answer("sweep", killed=0, left=0)
         assert (await asking)["code"] == 0
+        fake.close()
 
 
 async def test_a_failure_of_the_shims_own_is_an_environment_error(scratch):
@@ -136,3 +139,4 @@ async def test_a_failure_of_the_shims_own_is_an_environment_error(scratch):
         await fake.answer("start", ok=False, error=error)
         with pytest.raises(Refusal, match="EnvironmentFailed: no seccomp"):
             await asking
+        fake.close()
