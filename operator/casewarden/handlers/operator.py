@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 
 import kopf
 
@@ -36,6 +37,8 @@ async def run(
         await kopf.operator(
             registry=handlers,
             settings=kopf_settings(),
+            # kopf's default asks for a user name, which a container's numeric user does not have.
+            identity=f"casewarden@{socket.gethostname()}",  # type: ignore[arg-type]  # a NewType that is not public
             standalone=True,
             clusterwide=not settings.namespaces,
             namespaces=settings.namespaces,
