@@ -1,0 +1,402 @@
+"""The chart, rendered by helm in the ways that people install it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from casewarden.api.catalogue import Catalogue
+from casewarden.core.network import NetworkContext
+from casewarden.relay.__main__ import parser as relay_parser
+from casewarden.settings import parse_settings
+from casewarden.wiring import read_catalogue
+from devkit import programs
+
+ROOT = Path(__file__).resolve().parents[2]
+CHART = ROOT / "charts" / "casewarden"
+NAMESPACE = "casewarden-system"
+Document = dict[str, Any]
+
+# helm may have to be built first, with the development cluster's other programs.
+pytestmark = pytest.mark.timeout(2400)
+
+VALUES: dict[str, dict[str, Any]] = {
+    "as it comes": {},
+    "for a trial": {"relay": {"storage": {"type": "emptyDir", "size": "1Gi"}}},
+    "for two namespaces": {"watchNamespaces": ["evals", "research"]},
+    "without CRDs and aggregation": {"crds": {"install": False}, "rbac": {"aggregate": False}},
+    "from a registry, placed": {
+        "image": {"operator": "r.example:5000/op@sha256:" + "0" * 64, "evidence": "r.example:5000/ev:1"},
+        "imagePullPolicy": "Always",
+        "imagePullSecrets": [{"name": "registry"}],
+        "operator": {
+            "logLevel": "DEBUG",
+            "extraArgs": ["--qps=100", "--burst=200"],
+            "nodeSelector": {"kubernetes.io/os": "linux"},
+            "tolerations": [{"key": "control", "operator": "Exists"}],
+            "affinity": {"nodeAffinity": {}},
+        },
+        "relay": {
+            "storage": {"type": "pvc", "size": "100Gi", "storageClass": "fast"},
+            "retentionDays": 30,
+            "extraArgs": ["--max-uploads=64"],
+            "nodeSelector": {"disk": "ssd"},
+        },
+    },
+    "with a catalogue of one's own": {
+        "catalogue": {
+            "tasks": {"support-routing": None, "mine": {"image": "r.example/mine:2"}},
+            "images": {"node": "node:22"},
+            "allowedTaskImages": ["r.example/team/"],
+            "allowBaseline": ["mine"],
+        },
+    },
+}
+
+
+@pytest.fixture(scope="session")
+def helm() -> str:
+    return shutil.which("helm") or str(programs.ensure(programs.CLUSTER) / "helm")
+
+
+def run(helm: str, *words: str, values: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [helm, *words, "--values", "-"],
+        input=json.dumps(values),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def template(helm: str, values: dict[str, Any], namespace: str = NAMESPACE) -> list[Document]:
+    where = ["--namespace", namespace, "--kube-version", "1.34.0"]
+    done = run(helm, "template", "casewarden", str(CHART), *where, values=values)
+    assert done.returncode == 0, done.stderr
+    return [document for document in yaml.safe_load_all(done.stdout) if document]
+
+
+@pytest.fixture(scope="session", params=VALUES)
+def documents(request: pytest.FixtureRequest, helm: str) -> list[Document]:
+    return template(helm, VALUES[request.param])
+
+
+@pytest.fixture(scope="session")
+def plain(helm: str) -> list[Document]:
+    return template(helm, {})
+
+
+def of_kind(documents: list[Document], *kinds: str) -> list[Document]:
+    return [document for document in documents if document["kind"] in kinds]
+
+
+def named(documents: list[Document], kind: str, name: str) -> Document:
+    (found,) = [document for document in of_kind(documents, kind) if document["metadata"]["name"] == name]
+    return found
+
+
+def pods(documents: list[Document]) -> Iterator[tuple[str, Document]]:
+    for document in of_kind(documents, "Deployment"):
+        yield document["metadata"]["name"], document["spec"]["template"]["spec"]
+
+
+def rules(documents: list[Document]) -> Iterator[tuple[str, Document]]:
+    for document in of_kind(documents, "Role", "ClusterRole"):
+        for rule in document["rules"]:
+            yield document["metadata"]["name"], rule
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_helm_finds_nothing_to_complain_of(helm: str, values: str) -> None:
+    done = run(helm, "lint", "--strict", str(CHART), "--kube-version", "1.34.0", values=VALUES[values])
+    assert done.returncode == 0, done.stdout
+    assert "WARNING" not in done.stdout
+
+
+def test_every_pod_passes_the_level_restricted(documents: list[Document]) -> None:
+    found = list(pods(documents))
+    assert {name for name, _ in found} == {"casewarden-operator", "casewarden-relay"}
+    for _, pod in found:
+        security = pod["securityContext"]
+        assert security["runAsNonRoot"] is True
+        assert security["runAsUser"] > 0
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+        allowed = {"configMap", "emptyDir", "projected", "persistentVolumeClaim"}
+        assert all(set(volume) - {"name"} <= allowed for volume in pod["volumes"])
+        for container in pod["containers"]:
+            own = container["securityContext"]
+            assert own["allowPrivilegeEscalation"] is False
+            assert own["readOnlyRootFilesystem"] is True
+            assert own["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_every_container_has_requests_a_memory_limit_and_probes(documents: list[Document]) -> None:
+    for _, pod in pods(documents):
+        for container in pod["containers"]:
+            assert set(container["resources"]["requests"]) >= {"cpu", "memory"}
+            assert "memory" in container["resources"]["limits"]
+            assert {"livenessProbe", "readinessProbe"} <= set(container)
+
+
+def test_nobody_may_read_secrets_or_anything_by_a_star(documents: list[Document]) -> None:
+    for role, rule in rules(documents):
+        assert "secrets" not in rule["resources"], role
+        assert "*" not in [*rule["resources"], *rule["verbs"], *rule["apiGroups"]], role
+
+
+def test_the_operator_and_the_relay_may_do_what_they_do_and_no_more(plain: list[Document]) -> None:
+    def of(role: str) -> set[tuple[str, str]]:
+        return {
+            (resource, verb)
+            for rule in named(plain, "ClusterRole", role)["rules"]
+            for resource in rule["resources"]
+            for verb in rule["verbs"]
+        }
+
+    def may(resources: str, verbs: str) -> set[tuple[str, str]]:
+        return {(resource, verb) for resource in resources.split() for verb in verbs.split()}
+
+    assert of("casewarden-operator") == (
+        may("evalruns", "get list watch delete")
+        | may("auditruns", "get list watch")
+        | may("evalruns/status auditruns/status", "patch")
+        | may("pods", "get list watch create delete")
+        | may("pods/log", "get")
+        | may("configmaps", "get list create patch")
+        | may("serviceaccounts networkpolicies", "get create patch")
+        | may("events", "create")
+    )
+    assert of("casewarden-relay") == may("tokenreviews", "create") | may("pods", "get") | may("evalruns", "get list")
+
+
+def test_every_binding_names_a_role_and_an_account_that_are_there(documents: list[Document]) -> None:
+    accounts = {document["metadata"]["name"] for document in of_kind(documents, "ServiceAccount")}
+    roles = {
+        (document["kind"], document["metadata"].get("namespace"), document["metadata"]["name"])
+        for document in of_kind(documents, "Role", "ClusterRole")
+    }
+    bindings = of_kind(documents, "RoleBinding", "ClusterRoleBinding")
+    assert bindings
+    for binding in bindings:
+        role = binding["roleRef"]
+        namespace = binding["metadata"].get("namespace") if role["kind"] == "Role" else None
+        assert (role["kind"], namespace, role["name"]) in roles
+        assert all(subject["name"] in accounts for subject in binding["subjects"])
+    assert {pod["serviceAccountName"] for _, pod in pods(documents)} <= accounts
+
+
+def test_an_operator_of_some_namespaces_has_rights_in_those_alone(helm: str) -> None:
+    documents = template(helm, VALUES["for two namespaces"])
+    owners = [
+        document["metadata"] for document in of_kind(documents, "Role") if "operator" in document["metadata"]["name"]
+    ]
+    assert {meta["namespace"] for meta in owners} == {"evals", "research"}
+    assert "casewarden-operator" not in {d["metadata"]["name"] for d in of_kind(documents, "ClusterRole")}
+    (container,) = dict(pods(documents))["casewarden-operator"]["containers"]
+    assert parse_settings(container["args"], {}).namespaces == ("evals", "research")
+
+
+def test_the_programs_take_the_flags_that_they_are_given(documents: list[Document]) -> None:
+    by_name = dict(pods(documents))
+    (operator,) = by_name["casewarden-operator"]["containers"]
+    assert operator["command"][-2:] == ["casewarden", "operator"]
+    settings = parse_settings(operator["args"], {})
+    assert settings.port == operator["ports"][0]["containerPort"]
+    (relay,) = by_name["casewarden-relay"]["containers"]
+    assert relay["command"][-2:] == ["casewarden", "relay"]
+    options = relay_parser().parse_args(relay["args"])
+    assert options.listen.endswith(f":{relay['ports'][0]['containerPort']}")
+    account = by_name["casewarden-operator"]["serviceAccountName"]
+    assert options.operator_user == f"system:serviceaccount:{NAMESPACE}:{account}"
+
+
+def test_what_the_flags_name_is_mounted(documents: list[Document]) -> None:
+    by_name = dict(pods(documents))
+    (operator,) = by_name["casewarden-operator"]["containers"]
+    (relay,) = by_name["casewarden-relay"]["containers"]
+    settings = parse_settings(operator["args"], {})
+    store = relay_parser().parse_args(relay["args"]).store.removeprefix("file://")
+    for path, container, pod in (
+        (str(Path(settings.catalogue).parent), operator, by_name["casewarden-operator"]),
+        (str(Path(settings.relay_token_file).parent), operator, by_name["casewarden-operator"]),
+        (store, relay, by_name["casewarden-relay"]),
+    ):
+        (mount,) = [mount for mount in container["volumeMounts"] if mount["mountPath"] == path]
+        assert mount["name"] in {volume["name"] for volume in pod["volumes"]}
+
+
+def test_the_operator_reads_the_catalogue_that_is_rendered(documents: list[Document], tmp_path: Path) -> None:
+    file = tmp_path / "catalogue.yaml"
+    file.write_text(named(documents, "ConfigMap", "casewarden-catalogue")["data"]["catalogue.yaml"])
+    catalogue = read_catalogue(str(file))
+    service = named(documents, "Service", "casewarden-relay")
+    assert catalogue.relay_url == f"http://casewarden-relay.{NAMESPACE}.svc:{service['spec']['ports'][0]['port']}"
+    assert catalogue.tasks
+
+
+def test_a_pack_is_added_replaced_and_left_out_by_its_name(helm: str) -> None:
+    def catalogue(values: dict[str, Any]) -> Catalogue:
+        text = named(template(helm, values), "ConfigMap", "casewarden-catalogue")["data"]["catalogue.yaml"]
+        return Catalogue.model_validate(yaml.safe_load(text))
+
+    assert set(catalogue({}).tasks) == {"durable-kv", "support-routing"}
+    own = catalogue(VALUES["with a catalogue of one's own"])
+    assert set(own.tasks) == {"durable-kv", "mine"}
+    assert own.tasks["mine"].command == []
+    assert own.images == {"python": "casewarden-python:dev", "node": "node:22"}
+    assert own.allowed_task_images == ["r.example/team/"]
+    assert own.allow_baseline == ["mine"]
+    replaced = catalogue({"catalogue": {"tasks": {"durable-kv": {"image": "r.example/tasks:3"}}}})
+    assert replaced.tasks["durable-kv"].image == "r.example/tasks:3"
+    assert replaced.tasks["durable-kv"].command == catalogue({}).tasks["durable-kv"].command
+
+
+def test_a_changed_catalogue_restarts_the_operator_and_nothing_else(helm: str, plain: list[Document]) -> None:
+    changed = template(helm, VALUES["with a catalogue of one's own"])
+    for name, same in (("casewarden-operator", False), ("casewarden-relay", True)):
+        before, after = named(plain, "Deployment", name), named(changed, "Deployment", name)
+        assert (before["spec"]["template"] == after["spec"]["template"]) is same
+
+
+def test_case_pods_find_the_relay_where_their_policy_lets_them_go(documents: list[Document]) -> None:
+    context = NetworkContext(relay_namespace=NAMESPACE)
+    deployment = named(documents, "Deployment", "casewarden-relay")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert context.relay_labels.items() <= labels.items()
+    service = named(documents, "Service", "casewarden-relay")
+    assert service["spec"]["selector"].items() <= labels.items()
+    (policy,) = of_kind(documents, "NetworkPolicy")
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    ports = [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]]
+    assert (
+        ports
+        == [context.relay_port]
+        == [deployment["spec"]["template"]["spec"]["containers"][0]["ports"][0]["containerPort"]]
+    )
+
+
+def test_the_operator_never_takes_the_release_for_pods_of_a_run(documents: list[Document]) -> None:
+    for document in of_kind(documents, "Deployment"):
+        assert document["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/managed-by"] != "casewarden"
+
+
+def test_the_evidence_outlives_the_release_unless_it_is_a_trial(helm: str, plain: list[Document]) -> None:
+    claim = named(plain, "PersistentVolumeClaim", "casewarden-evidence")
+    assert claim["metadata"]["annotations"]["helm.sh/resource-policy"] == "keep"
+    assert "storageClassName" not in claim["spec"]
+    placed = named(template(helm, VALUES["from a registry, placed"]), "PersistentVolumeClaim", "casewarden-evidence")
+    assert placed["spec"]["storageClassName"] == "fast"
+    trial = template(helm, VALUES["for a trial"])
+    assert of_kind(trial, "PersistentVolumeClaim") == []
+    volumes = dict(pods(trial))["casewarden-relay"]["volumes"]
+    assert {"name": "evidence", "emptyDir": {"sizeLimit": "1Gi"}} in volumes
+
+
+def test_the_crds_are_those_of_the_models_and_are_kept(helm: str, plain: list[Document]) -> None:
+    sources = {path.name: path.read_text() for path in (ROOT / "crds").glob("*.yaml")}
+    assert sources == {path.name: path.read_text() for path in (CHART / "files" / "crds").glob("*.yaml")}
+    rendered = of_kind(plain, "CustomResourceDefinition")
+    for crd in rendered:
+        assert crd["metadata"].pop("annotations") == {"helm.sh/resource-policy": "keep"}
+    by_name = {crd["metadata"]["name"]: crd for crd in rendered}
+    expected = [yaml.safe_load(text) for text in sources.values()]
+    assert by_name == {crd["metadata"]["name"]: crd for crd in expected}
+    assert len(expected) == 2
+    assert of_kind(template(helm, VALUES["without CRDs and aggregation"]), "CustomResourceDefinition") == []
+
+
+def test_people_with_kubernetes_own_roles_get_rights_on_runs_only_where_that_is_wanted(helm: str) -> None:
+    def aggregated(values: dict[str, Any]) -> dict[str, set[str]]:
+        return {
+            role["metadata"]["name"]: {
+                label.rpartition("-")[2] for label in role["metadata"]["labels"] if "/aggregate-to-" in label
+            }
+            for role in of_kind(template(helm, values), "ClusterRole")
+            if role["metadata"]["name"] in ("casewarden-viewer", "casewarden-editor")
+        }
+
+    assert aggregated({}) == {"casewarden-viewer": {"view", "edit", "admin"}, "casewarden-editor": {"edit", "admin"}}
+    assert aggregated(VALUES["without CRDs and aggregation"]) == {
+        "casewarden-viewer": set(),
+        "casewarden-editor": set(),
+    }
+
+
+def test_everything_of_the_release_is_in_its_namespace(helm: str) -> None:
+    documents = template(helm, VALUES["as it comes"], namespace="elsewhere")
+    cluster_wide = ("CustomResourceDefinition", "ClusterRole", "ClusterRoleBinding")
+    for document in documents:
+        namespace = document["metadata"].get("namespace")
+        assert namespace == (None if document["kind"] in cluster_wide else "elsewhere"), document["metadata"]
+    text = named(documents, "ConfigMap", "casewarden-catalogue")["data"]["catalogue.yaml"]
+    assert yaml.safe_load(text)["relayUrl"] == "http://casewarden-relay.elsewhere.svc:8080"
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"operator": {"replicas": 2}}, "operator/replicas"),
+        ({"operater": {}}, "operater"),
+        ({"relay": {"storage": {"type": "s3"}}}, "relay/storage/type"),
+        ({"relay": {"storage": {"size": "much"}}}, "relay/storage/size"),
+        ({"relay": {"retentionDays": -1}}, "relay/retentionDays"),
+        ({"relay": {"resources": {"limits": {"memory": None}}}}, "relay/resources"),
+        ({"image": {"operator": ""}}, "image/operator"),
+        ({"imagePullPolicy": "Sometimes"}, "imagePullPolicy"),
+        ({"catalogue": {"tasks": {"Mine": {"image": "x"}}}}, "Mine"),
+        ({"catalogue": {"tasks": {"mine": {"comand": ["x"]}}}}, "catalogue/tasks/mine"),
+        ({"catalogue": {"evidenceImage": "x"}}, "evidenceImage"),
+        ({"watchNamespaces": ["a b"]}, "watchNamespaces"),
+        ({"operator": {"extraArgs": ["qps"]}}, "operator/extraArgs"),
+    ],
+)
+def test_a_value_that_cannot_be_is_refused_by_name(helm: str, values: dict[str, Any], field: str) -> None:
+    done = run(helm, "template", "casewarden", str(CHART), "--kube-version", "1.34.0", values=values)
+    assert done.returncode != 0
+    assert field in done.stderr.replace(".", "/"), done.stderr
+
+
+def _leaves(node: Any, path: str = ".Values") -> Iterator[str]:
+    """The values that a template must name; what is handed on whole counts as one."""
+    whole = path.endswith((".resources", ".tasks", ".images"))
+    if isinstance(node, dict) and node and not whole:
+        for key, value in node.items():
+            yield from _leaves(value, f"{path}.{key}")
+    else:
+        yield path
+
+
+def test_every_value_is_used_by_a_template() -> None:
+    templates = "".join(path.read_text() for path in (CHART / "templates").iterdir())
+    leaves = set(_leaves(yaml.safe_load((CHART / "values.yaml").read_text())))
+    placement = {
+        f".Values.{part}.{name}"
+        for part in ("operator", "relay")
+        for name in ("nodeSelector", "tolerations", "affinity")
+    }
+    assert placement < leaves
+    unused = {path for path in leaves - placement if not re.search(re.escape(path) + r"\b", templates)}
+    assert unused == set()
+
+
+def test_pods_are_placed_as_the_values_say(helm: str) -> None:
+    values, by_name = VALUES["from a registry, placed"], dict(pods(template(helm, VALUES["from a registry, placed"])))
+    operator, relay = by_name["casewarden-operator"], by_name["casewarden-relay"]
+    assert {key: operator[key] for key in ("nodeSelector", "tolerations", "affinity")} == {
+        key: values["operator"][key] for key in ("nodeSelector", "tolerations", "affinity")
+    }
+    assert relay["nodeSelector"] == values["relay"]["nodeSelector"]
+    for pod in (operator, relay):
+        assert pod["imagePullSecrets"] == [{"name": "registry"}]
+        assert pod["containers"][0]["image"] == values["image"]["operator"]
+        assert pod["containers"][0]["imagePullPolicy"] == "Always"
