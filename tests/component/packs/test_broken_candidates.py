@@ -14,10 +14,10 @@ from casewarden_tasks.durable_kv import DurableKv
 
 
 class Impatient(DurableKv):
-    limits = replace(DurableKv.limits, response_seconds=1, case_seconds=10)
+    limits = replace(DurableKv.limits, response_seconds=1)
 
 
-PACK = Impatient()
+PACK = DurableKv()
 CASES = {case.id: case for case in PACK.cases(17, {})}
 FOR_EACH_LINE = "import json, os, sys, time\nfor line in sys.stdin:\n    "
 
@@ -32,7 +32,6 @@ def played(body: str, case: str = "read-write-delete") -> Played:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        ("time.sleep(30)", "TimeLimit"),
         ("print('{', flush=True)", "Protocol"),
         ("print('NaN', flush=True)", "Protocol"),
         ("print('1e999', flush=True)", "Protocol"),
@@ -51,6 +50,11 @@ def played(body: str, case: str = "read-write-delete") -> Played:
 def test_a_break_is_the_agents_error_with_its_reason(body: str, reason: str) -> None:
     verdict = played(body).verdict
     assert (verdict.status, verdict.reason) == (AGENT_ERROR, AttemptReason(reason))
+
+
+def test_silence_is_the_agents_error() -> None:
+    result = play(Impatient(), CASES["read-write-delete"], {"main.py": FOR_EACH_LINE + "time.sleep(60)"})
+    assert (result.verdict.status, result.verdict.reason) == (AGENT_ERROR, AttemptReason.TIME_LIMIT)
 
 
 @pytest.mark.parametrize(

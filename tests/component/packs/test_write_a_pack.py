@@ -46,7 +46,7 @@ def run(command: str, checkout: Path) -> subprocess.CompletedProcess[str]:
         "PYTHONPATH": str(checkout / "tasks"),
     }
     return subprocess.run(
-        ["bash", "-c", command], cwd=checkout, env=variables, capture_output=True, text=True, timeout=120, check=False
+        ["bash", "-c", command], cwd=checkout, env=variables, capture_output=True, text=True, timeout=250, check=False
     )
 
 
