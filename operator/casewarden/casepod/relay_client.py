@@ -55,7 +55,11 @@ Call = Callable[[str, str, bytes, Mapping[str, str]], Answer]
 
 
 class RelaySink:
-    """An ``EvidenceSink`` over the relay. The token is read again for every call, since the kubelet renews it."""
+    """An ``EvidenceSink`` over the relay.
+
+    The token is read again for every call, since the kubelet renews it. ``hold_seconds`` bounds what all calls of the
+    attempt together spend on a relay that is away, since the pod has one such time in its deadline.
+    """
 
     def __init__(
         self,
@@ -74,6 +78,7 @@ class RelaySink:
         case = quote(settings.case_id, safe="")
         self._case = f"/v1/runs/{settings.run_uid}/cases/{settings.seed}/{case}/{settings.repeat}"
         self._attempt = f"{self._case}/{settings.attempt}"
+        self._held = 0.0
 
     async def claim(self) -> bool:
         """Claim the attempt; False where it is claimed by another pod or the case is sealed."""
@@ -99,6 +104,7 @@ class RelaySink:
 
     async def _ask(self, method: str, path: str, body: bytes = b"", accept: tuple[int, ...] = ()) -> Answer:
         started, pause = self._monotonic(), _FIRST_PAUSE
+        hold = self._settings.limits.hold_seconds
         while True:
             why, wait = "", pause
             try:
@@ -107,6 +113,8 @@ class RelaySink:
                 why = f"{type(error).__name__}: {error}"
             else:
                 if 200 <= answer.status < 300 or answer.status in accept:
+                    if pause > _FIRST_PAUSE:
+                        self._held += self._monotonic() - started
                     return answer
                 if answer.status not in (401, 403, 429) and answer.status < 500:
                     raise _refused(method, path, answer)
@@ -114,9 +122,9 @@ class RelaySink:
                 wait = max(pause, min(answer.retry_after, _LONGEST_RETRY_AFTER))
                 if answer.status in (401, 403) and self._monotonic() - started > _UNAUTHORISED_SECONDS:
                     raise _refused(method, path, answer)
-            left = started + self._settings.limits.hold_seconds - self._monotonic()
+            left = started + hold - self._held - self._monotonic()
             if left <= 0:
-                message = f"{method} {path} failed for {self._settings.limits.hold_seconds:g} s: {why}"
+                message = f"{method} {path} failed until the hold time of {hold:g} s was over: {why}"
                 raise EnvironmentFailure("StoreUnavailable", message)
             print(f"casewarden: {method} {path}: {why}; again soon", file=sys.stderr, flush=True)
             await self._sleep(min(wait * (0.5 + self._jitter()), left))

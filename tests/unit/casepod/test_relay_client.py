@@ -102,10 +102,21 @@ async def test_the_relay_may_ask_for_a_longer_pause_but_not_for_an_endless_one(s
 
 async def test_a_finished_verdict_is_held_and_not_longer_than_the_hold_time(sink_of):
     relay = Relay(refusal(503))
-    with pytest.raises(EnvironmentFailure, match=r"StoreUnavailable.*failed for 100 s: 503"):
+    with pytest.raises(EnvironmentFailure, match=r"StoreUnavailable.*hold time of 100 s was over: 503"):
         await sink_of(relay).put_bundle(b"x", partial=False)
     assert sum(relay.slept) == pytest.approx(100)
     assert len(relay.calls) > 10
+
+
+async def test_the_hold_time_is_one_for_all_calls_of_the_attempt(sink_of):
+    relay = Relay(*[refusal(503)] * 8, OK, refusal(503))
+    sink = sink_of(relay, hold=60)
+    await sink.put_bundle(b"x", partial=False)
+    spent = relay.now
+    with pytest.raises(EnvironmentFailure, match="StoreUnavailable"):
+        await sink.put_sealed({"v": 1})
+    assert spent > 20
+    assert relay.now == pytest.approx(60)
 
 
 @pytest.mark.parametrize("status", [400, 404, 413, 301])

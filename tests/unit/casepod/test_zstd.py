@@ -25,7 +25,7 @@ def test_a_cut_frame_is_noticed(data, draw):
 
 def test_a_bomb_is_not_unpacked():
     with pytest.raises(ValueError, match="more than 1000000 bytes"):
-        decompress(compress(b"\0" * (1 << 30)), 1_000_000)
+        decompress(compress(b"\0" * (1 << 26)), 1_000_000)
 
 
 @pytest.mark.parametrize("data", [b"", b"no zstandard at all"])
