@@ -260,8 +260,10 @@ class RunTask:
     async def _nap(self, seconds: float) -> None:
         """Wait until woken, at most so long."""
         self.last_turn = self._services.clock.monotonic()
+        # Not wait_for, which in Python 3.11 swallows a cancellation that comes together with the event.
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._woken.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._woken.wait()
         self._woken.clear()
         self.last_turn = self._services.clock.monotonic()
 

@@ -227,6 +227,9 @@ class FakeApi:
         elif address.plural.endswith("runs"):
             item.pop("status", None)
         stored = self._store(address.plural, "ADDED", item)
+        owners = {owner["uid"] for owner in meta.get("ownerReferences") or ()}
+        if owners and owners.isdisjoint(found["metadata"]["uid"] for found in self.objects.values()):
+            self._later(0.05, lambda: self._remove(stored, plural=address.plural))
         self.created.append(stored)
         return stored
 
