@@ -1,0 +1,99 @@
+"""A driver and an environment container, over the real shim: commands, files, limits, and whose fault an end is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from support.recorder import FakeShim
+from support.shim import shim
+
+from casewarden_sdk.environment import Environment
+from casewarden_sdk.errors import CandidateError, EnvironmentFailure
+
+
+@contextlib.asynccontextmanager
+async def environment(scratch: Path) -> AsyncIterator[Environment]:
+    path = str(scratch / "shim.sock")
+    process = await asyncio.create_subprocess_exec(
+        str(shim()), "--local", "--dial", path, stdin=subprocess.DEVNULL, start_new_session=True
+    )
+    connected = await Environment.connect("shell", path, 20)
+    try:
+        yield connected
+    finally:
+        await connected.close()
+        assert await asyncio.wait_for(process.wait(), 10) == 0
+
+
+def python(program: str) -> list[str]:
+    return [sys.executable, "-I", "-c", program]
+
+
+async def test_a_command_runs_to_its_end_with_its_input_and_both_outputs(scratch):
+    async with environment(scratch) as shell:
+        program = "import sys; print(sys.stdin.read().upper()); print('e', file=sys.stderr); sys.exit(3)"
+        done = await shell.exec(python(program), stdin=b"abc" * 50_000)
+        assert (done.code, done.signal, done.timed_out, done.output_limit) == (3, None, False, False)
+        assert (done.stdout, done.stderr) == (b"ABC" * 50_000 + b"\n", b"e\n")
+        again = await shell.exec(["/bin/cat"], stdin=b"x")
+        assert (again.code, again.stdout) == (0, b"x")
+
+
+async def test_a_command_that_takes_too_long_or_says_too_much_is_killed(scratch):
+    async with environment(scratch) as shell:
+        slow = await shell.exec(python("print(1, flush=True); import time; time.sleep(60)"), seconds=1)
+        assert (slow.timed_out, slow.signal, slow.stdout) == (True, 9, b"1\n")
+        loud = await shell.exec(python("while True: print('x' * 999)"), max_bytes=10_000)
+        assert (loud.output_limit, loud.timed_out) == (True, False)
+
+
+async def test_files_go_in_and_out(scratch):
+    async with environment(scratch) as shell:
+        path = str(scratch / "file")
+        await shell.put(path, b"\x00\xff", 0o600)
+        assert (scratch / "file").stat().st_mode & 0o777 == 0o600
+        assert await shell.get(path) == b"\x00\xff"
+        with pytest.raises(EnvironmentFailure, match="EnvironmentFailed"):
+            await shell.get(path, max_bytes=1)
+        with pytest.raises(EnvironmentFailure):
+            await shell.get(str(scratch / "nope"))
+
+
+async def test_a_sweep_ends_what_a_command_left_behind(scratch):
+    async with environment(scratch) as shell:
+        program = "import os, time\nif os.fork() == 0:\n  os.setsid(); os.closerange(0, 3); time.sleep(60)"
+        await shell.exec(python(program))
+        swept = await shell.sweep()
+        assert (swept.killed, swept.left) == (1, 0)
+
+
+async def test_a_command_that_cannot_be_started_is_the_environments_unless_it_is_the_agents(scratch):
+    async with environment(scratch) as shell:
+        with pytest.raises(EnvironmentFailure, match="no/such"):
+            await shell.exec(["/no/such"])
+        with pytest.raises(CandidateError, match="SandboxKilled"):
+            await shell.exec(["/no/such"], agent=True)
+
+
+@pytest.mark.parametrize(("agent", "error"), [(True, CandidateError), (False, EnvironmentFailure)])
+async def test_a_container_that_dies_in_an_action_of_the_agents_is_the_agents(scratch, agent, error):
+    path = scratch / "shim.sock"
+    connecting = asyncio.ensure_future(Environment.connect("shell", str(path), 10))
+    fake = await FakeShim.dial(path)
+    shell = await connecting
+    running = asyncio.ensure_future(shell.exec(["rm", "-rf", "/"], agent=agent))
+    await fake.answer("start", session=1, pid=2)
+    fake.close()
+    with pytest.raises(error, match="'shell' is gone"):
+        await running
+
+
+async def test_a_container_that_never_comes_is_the_environments(scratch):
+    with pytest.raises(EnvironmentFailure, match=r"did not connect within 0\.2 s"):
+        await Environment.connect("shell", str(scratch / "shim.sock"), 0.2)
