@@ -51,14 +51,15 @@ _FileOption = Annotated[
 def run(name: str, argv: Sequence[str]) -> int:
     """Run one command; every way in which it can end becomes an exit code, and what went wrong one line on stderr."""
     try:
+        # Without its standalone mode typer returns the code of Exit, and 130 for an interrupt that it caught.
         code = app(args=list(argv) or ["--help"], prog_name=name, standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
         return code if isinstance(code, int) else GOOD
     except Failure as failure:
         return _complain(name, failure.message, failure.code)
     except (KeyboardInterrupt, typer.Abort):
         return _complain(name, "interrupted", INTERRUPTED)
-    except typer.Exit as ended:
-        return ended.exit_code
     except BrokenPipeError:
         # Whoever read the output has seen enough; nothing may be written at exit either.
         sys.stdout = None
@@ -162,7 +163,7 @@ def apply(
 
 @app.command()
 def get(
-    name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="Name of a run. Default: all of them.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="RUN", help="Name of a run. Default: all of them.")] = None,
     everywhere: Annotated[bool, typer.Option("--all-namespaces", "-A", help="Runs of every namespace.")] = False,
     namespace: NamespaceOption = "",
     context: ContextOption = "",

@@ -11,7 +11,7 @@ from typing import Any
 from casewarden.api.evalrun import EvalRun
 from casewarden.api.manifest import ManifestError, parse
 from casewarden.cli.failure import Failure
-from casewarden.cli.manifests import load_run
+from casewarden.cli.manifests import load_runs
 from casewarden.cli.outcome import exit_code, print_summary
 from casewarden.cli.printing import Output, emit, print_line
 from casewarden.cli.progress import RunProgress
@@ -25,11 +25,13 @@ NOT_A_SANDBOX = "casewarden: a local run is no sandbox: the candidate runs with 
 
 
 async def run_file(file: str, workspace: Path | None, pack: str | None, out: Path, output: Output) -> int:
-    """Run the EvalRun of a file; its ConfigMaps may be in the same file."""
-    document, beside = load_run(file)
-    run = checked_run(document)
-    files = read_folder(workspace) if workspace is not None else config_map_files(run, beside)
-    return await run_here(run, files, pack, out, output)
+    """Run the EvalRuns of a file one after another; their ConfigMaps may be in the same file. The worst exit code."""
+    documents, beside = load_runs(file)
+    if workspace is not None and len(documents) > 1:
+        raise Failure(f"--workspace is one run's, and {file} holds {len(documents)}; give one run at a time")
+    runs = [checked_run(document) for document in documents]
+    files = [read_folder(workspace) if workspace is not None else config_map_files(run, beside) for run in runs]
+    return max([await run_here(run, its, pack, out, output) for run, its in zip(runs, files, strict=True)])
 
 
 def checked_run(document: Any) -> EvalRun:

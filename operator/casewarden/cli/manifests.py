@@ -10,7 +10,7 @@ import yaml
 
 from casewarden.cli.failure import Failure
 
-__all__ = ["load_manifests", "load_run"]
+__all__ = ["load_manifests", "load_run", "load_runs"]
 
 _MAX_BYTES = 4 << 20
 _OURS = ("EvalRun", "AuditRun")
@@ -50,16 +50,22 @@ def load_manifests(source: str) -> list[Any]:
     return documents
 
 
-def load_run(source: str) -> tuple[Any, list[Any]]:
-    """Return the one EvalRun or AuditRun of a file and the other documents (ConfigMaps) beside it.
+def load_runs(source: str) -> tuple[list[Any], list[Any]]:
+    """Return the EvalRuns and AuditRuns of a file and the other documents (ConfigMaps) beside them.
 
     A file with a single document of any other kind is returned as it is: the validator says what is wrong.
     """
     documents = load_manifests(source)
     runs = [item for item in documents if isinstance(item, dict) and item.get("kind") in _OURS]
-    if len(runs) > 1:
-        raise Failure(f"{source}: holds {len(runs)} runs; give one at a time")
     if not runs and len(documents) > 1:
         raise Failure(f"{source}: holds no EvalRun")
-    run = runs[0] if runs else documents[0]
-    return run, [item for item in documents if item is not run]
+    runs = runs or documents
+    return runs, [item for item in documents if not any(item is run for run in runs)]
+
+
+def load_run(source: str) -> tuple[Any, list[Any]]:
+    """Return the one run of a file as ``load_runs`` does; a ``Failure`` where it holds more."""
+    runs, beside = load_runs(source)
+    if len(runs) > 1:
+        raise Failure(f"{source}: holds {len(runs)} runs; give one at a time")
+    return runs[0], beside

@@ -29,7 +29,7 @@ SystemOption = Annotated[
     str,
     typer.Option("--system-namespace", envvar="CASEWARDEN_SYSTEM_NAMESPACE", help="Namespace that the chart is in."),
 ]
-OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How results are written.")]
+OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How results are written: table, json or yaml.")]
 PackOption = Annotated[
     str | None,
     typer.Option("--pack", help="MODULE:PACK of a task that is not one of the project's.", show_default=False),

@@ -73,7 +73,8 @@ async def _ask(pack: str, asked: str) -> bytes:
         finally:
             if process.returncode is None:
                 process.kill()
-                await process.wait()
+                # Not only its end but its pipes: a pipe left open speaks up after the loop is closed.
+                await process.communicate()
         told = _told(message)
     if "error" in told:
         field = f"{told['field']}: " if told.get("field") and not told["error"].startswith(str(told["field"])) else ""
