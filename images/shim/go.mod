@@ -1,8 +1,8 @@
 module casewarden.dev/shim
 
-go 1.26.0
+go 1.25.0
 
 require (
-	golang.org/x/net v0.62.0
-	golang.org/x/sys v0.50.0
+	golang.org/x/net v0.55.0
+	golang.org/x/sys v0.45.0
 )

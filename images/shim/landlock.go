@@ -15,6 +15,9 @@ const (
 	ruleNetPort = 2 // LANDLOCK_RULE_NET_PORT
 )
 
+// rulesetAttr is struct landlock_ruleset_attr; scoped came with ABI 6, and a kernel without it wants the shorter one.
+type rulesetAttr struct{ accessFS, accessNet, scoped uint64 }
+
 // netPortRule is struct landlock_net_port_attr.
 type netPortRule struct{ allowedAccess, port uint64 }
 
@@ -31,22 +34,22 @@ func landlockABI() int {
 // bind is refused with it), and, where the kernel can, no abstract unix sockets of processes outside, which would reach
 // the other containers of the pod. The thread must have no_new_privs.
 func landlockRestrict(port uint16, abi int) error {
-	var ruleset unix.LandlockRulesetAttr
+	var ruleset rulesetAttr
 	if port != 0 {
 		if abi < landlockNet {
 			return fmt.Errorf("landlock ABI %d cannot confine TCP, %d is needed", abi, landlockNet)
 		}
-		ruleset.Handled_access_net = unix.LANDLOCK_ACCESS_NET_CONNECT_TCP | unix.LANDLOCK_ACCESS_NET_BIND_TCP
+		ruleset.accessNet = unix.LANDLOCK_ACCESS_NET_CONNECT_TCP | unix.LANDLOCK_ACCESS_NET_BIND_TCP
 	}
 	if abi >= landlockScopes {
-		ruleset.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
+		ruleset.scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
 	}
-	if ruleset.Handled_access_net == 0 && ruleset.Scoped == 0 {
+	if ruleset.accessNet == 0 && ruleset.scoped == 0 {
 		return nil
 	}
-	size := unsafe.Offsetof(ruleset.Quiet_access_fs)
+	size := unsafe.Sizeof(ruleset)
 	if abi < landlockScopes {
-		size = unsafe.Offsetof(ruleset.Scoped)
+		size = unsafe.Offsetof(ruleset.scoped)
 	}
 	fd, _, errno := unix.RawSyscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&ruleset)), size, 0)
 	if errno != 0 {
