@@ -8,10 +8,12 @@ import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from support.attempt import MemorySink, settings_for
 from support.shim import shim
 
+from casewarden.casepod import candidate
 from casewarden.casepod.recorder import Recorder
 from casewarden_sdk.canonical import canonical
 from casewarden_sdk.connection import Connection, Refusal
@@ -49,7 +51,9 @@ class Bench:
     async def hello(self, **changes: Any) -> dict[str, Any]:
         """Say hello as the case's own driver would."""
         told = {"v": 1, "case_id": self.case.id, "seed": 17, "case_sha256": self.case.sha256, **changes}
-        return (await self.ask("hello", **told))[0]
+        answer = (await self.ask("hello", **told))[0]
+        await self.ask("case", canonical(dict(self.case.content)).encode())
+        return answer
 
     async def start(self, program: str) -> int:
         """Lay out ``program`` as the candidate and start it."""
@@ -126,13 +130,24 @@ async def recording(
         command = [str(shim()), "--local", "--dial", made.places.candidate_socket]
         process = await asyncio.create_subprocess_exec(*command, stdin=subprocess.DEVNULL, start_new_session=True)
     try:
-        yield bench
+        # A shim that never dials need not be waited for at the end.
+        farewell = 1.0 if real_shim else 0.01
+        with mock.patch.object(candidate, "_FAREWELL_SECONDS", farewell):
+            yield bench
+            await _end(bench, process)
     finally:
-        if bench.driver is not None:
-            await bench.driver.close()
         stop.set()
         await asyncio.wait({bench.recorder}, timeout=20)
-        if process is not None:
-            code = await asyncio.wait_for(process.wait(), 10)
-            assert code == 0, f"the shim ended with {code}"
-        await bench.recorder
+
+
+async def _end(bench: Bench, process: asyncio.subprocess.Process | None) -> None:
+    """Let driver, recorder and shim go, in this order; each must."""
+    if bench.driver is not None:
+        await bench.driver.close()
+    bench.stop.set()
+    assert bench.recorder is not None
+    await asyncio.wait({bench.recorder}, timeout=20)
+    if process is not None:
+        code = await asyncio.wait_for(process.wait(), 10)
+        assert code == 0, f"the shim ended with {code}"
+    await bench.recorder

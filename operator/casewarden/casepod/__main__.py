@@ -13,18 +13,24 @@ from .recorder import Recorder
 from .relay_client import RelaySink
 from .settings import Settings, SettingsError
 
-__all__ = ["main"]
+__all__ = ["main", "serve"]
 
 # A sidecar that exits is started again, so it stays until the kubelet stops it; no pod is stopped later than this.
 _LINGER_SECONDS = 3600.0
 
 
-async def _run(settings: Settings) -> None:
+def serve(settings: Settings) -> None:
+    """Serve one attempt and end the process at SIGTERM."""
+    mark = Path(settings.places.spool, "used")
+    asyncio.run(_serve(settings, mark, restarted=mark.exists()))
+
+
+async def _serve(settings: Settings, mark: Path, *, restarted: bool) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await Recorder(settings, RelaySink(settings), restarted=_mark(Path(settings.places.spool))).run(stop)
+    await Recorder(settings, RelaySink(settings), restarted=restarted, on_used=mark.touch).run(stop)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LINGER_SECONDS):
             await stop.wait()
@@ -33,22 +39,13 @@ async def _run(settings: Settings) -> None:
     os._exit(0)
 
 
-def _mark(spool: Path) -> bool:
-    """Leave a mark on the pod's own volume; True where an earlier process of this container had left it."""
-    try:
-        (spool / "started").touch(exist_ok=False)
-    except FileExistsError:
-        return True
-    return False
-
-
 def main() -> None:
     """Serve the attempt of ``CASEWARDEN_ATTEMPT`` until SIGTERM."""
     try:
         settings = Settings.from_environment(os.environ)
     except SettingsError as error:
         sys.exit(f"casewarden: {error}")
-    asyncio.run(_run(settings))
+    serve(settings)
 
 
 if __name__ == "__main__":

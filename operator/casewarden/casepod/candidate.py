@@ -52,7 +52,9 @@ class Finished:
 class Candidate:
     """Make it inside a running event loop: it listens for the shim from then on; ``close`` it."""
 
-    def __init__(self, settings: Settings, clock: CaseClock, transcript: Transcript) -> None:
+    def __init__(
+        self, settings: Settings, clock: CaseClock, transcript: Transcript, on_connected: Callable[[], None]
+    ) -> None:
         self._settings = settings
         self._limits = settings.limits
         self._clock = clock
@@ -63,6 +65,7 @@ class Candidate:
         self._shim = asyncio.ensure_future(
             Supervisor.accept(settings.places.candidate_socket, self._limits.hold_seconds, self._output)
         )
+        self._shim.add_done_callback(lambda shim: None if shim.cancelled() or shim.exception() else on_connected())
 
     async def start(self, default: Sequence[str] | None) -> int:
         """Sweep the container, start the program, and return the session's number."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from casewarden_sdk.canonical import canonical, sha256_bytes
 from casewarden_sdk.connection import accept_once, refusal_of
-from casewarden_sdk.errors import CandidateError, ContractError, EnvironmentFailure
+from casewarden_sdk.errors import CandidateError, EnvironmentFailure
 from casewarden_sdk.wire import WIRE_VERSION, Frame, WireError, encode, read_frame
 from casewarden_sdk.workspace import WorkspaceError, digest_workspace, unpack_workspace, write_workspace
 
@@ -43,12 +43,24 @@ class _Superseded(Exception):
 
 
 class Recorder:
-    """Serves one driver; ``restarted`` refuses it, because what came before is lost with the process that knew it."""
+    """Serves one driver.
 
-    def __init__(self, settings: Settings, sink: EvidenceSink, *, restarted: bool = False) -> None:
+    ``restarted`` refuses it, because what came before is lost with the process that knew it. ``on_used`` is called when
+    a driver or a shim has connected: from then on another process could not take over.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        sink: EvidenceSink,
+        *,
+        restarted: bool = False,
+        on_used: Callable[[], None] | None = None,
+    ) -> None:
         self._settings = settings
         self._sink = sink
         self._restarted = restarted
+        self._on_used = on_used or _nothing
         self._clock = CaseClock(settings.limits.case_seconds)
         self._transcript = Transcript(self._clock.now)
         self._evidence = Evidence(settings, self._transcript, time.time())
@@ -70,7 +82,7 @@ class Recorder:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until the driver is gone or ``stop`` is set, then let the shim exit."""
-        self._candidate = Candidate(self._settings, self._clock, self._transcript)
+        self._candidate = Candidate(self._settings, self._clock, self._transcript, self._on_used)
         stopping = asyncio.ensure_future(stop.wait())
         serving = asyncio.ensure_future(self._serve())
         try:
@@ -86,6 +98,7 @@ class Recorder:
     async def _serve(self) -> None:
         # The pod's own deadline bounds this wait: nobody can know how long the task's image takes to pull.
         reader, writer = await accept_once(self._settings.places.task_socket, None)
+        self._on_used()
         frames: asyncio.Queue[Frame | None] = asyncio.Queue(maxsize=64)
         pump = asyncio.ensure_future(_pump(reader, frames))
         gone = asyncio.ensure_future(_wait_for(pump))
@@ -131,7 +144,7 @@ class Recorder:
             raise EnvironmentFailure("TaskFailed", f"{op} is out of order: hello comes first, seal or abandon last")
         try:
             return await handler(header, payload)
-        except (KeyError, TypeError, ContractError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise EnvironmentFailure("TaskFailed", f"{op}: {type(error).__name__}: {error}") from None
 
     async def _hello(self, header: Mapping[str, Any], _: bytes) -> Frame:
@@ -186,6 +199,8 @@ class Recorder:
 
     async def _seal(self, header: Mapping[str, Any], payload: bytes) -> Frame:
         verdict = checked_verdict(self._settings, header.get("verdict"))
+        if not self._evidence.case:
+            raise EnvironmentFailure("TaskFailed", "the driver sealed before it handed over the case's content")
         await self._of_candidate().stop()
         self._evidence.record = payload
         seconds = self._clock.seconds
@@ -239,6 +254,10 @@ class Recorder:
     def _of_candidate(self) -> Candidate:
         assert self._candidate is not None, "run() makes it"
         return self._candidate
+
+
+def _nothing() -> None:
+    return
 
 
 async def _pump(reader: asyncio.StreamReader, frames: asyncio.Queue[Frame | None]) -> None:

@@ -23,7 +23,6 @@ CONTENT = canonical(dict(CASE.content)).encode()
 async def test_a_verdict_is_sealed_with_everything_that_was_said(scratch):
     async with recording(CASE, scratch) as bench:
         assert (await bench.hello())["limits"]["case_seconds"] == 20
-        await bench.ask("case", CONTENT)
         session = await bench.start("import sys\nprint('note', file=sys.stderr)\n" + REFERENCE)
         assert await bench.say(session, b'{"a": "\xc3\xa9"}') == b'{"a": "\xc3\xa9"}'
         await bench.ask("state", b'{"tickets": 2}', name="after")
@@ -260,3 +259,18 @@ async def test_a_kind_without_a_candidate_starts_none(scratch):
         assert (await bench.refused("start")).reason == "TaskFailed"
         await bench.seal()
     assert bench.sink.sealed is not None
+
+
+async def test_a_verdict_without_the_cases_content_is_not_sealed(scratch):
+    async with recording(CASE, scratch, real_shim=False) as bench:
+        await bench.ask("hello", v=1, case_id=CASE.id, seed=17, case_sha256=CASE.sha256)
+        verdict = Verdict.assessed(CASE, {"a": True, "b": True})
+        assert (await bench.refused("seal", b"{}", verdict=verdict.to_json())).reason == "TaskFailed"
+    assert bench.sink.sealed is None
+
+
+async def test_a_state_that_is_no_json_is_the_packs_mistake(scratch):
+    async with recording(CASE, scratch, real_shim=False) as bench:
+        await bench.hello()
+        for payload in (b"", b"{", b"NaN", b"[" * 100_000):
+            assert (await bench.refused("state", payload, name="x")).reason == "TaskFailed"

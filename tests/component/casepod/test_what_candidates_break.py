@@ -124,7 +124,7 @@ async def test_killing_a_program_asks_nothing_of_it(scratch):
         await bench.say(session, b"1")
         ended = await bench.finish(session, "kill")
         assert (ended["code"], ended["signal"]) == (None, 9)
-        assert await bench.finish(session, "kill") == {**ended, "id": 6}
+        assert await bench.finish(session, "kill") == {**ended, "id": 7}
 
 
 async def test_case_time_runs_over_all_sessions_from_the_first_start(scratch):
