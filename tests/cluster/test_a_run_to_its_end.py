@@ -82,12 +82,12 @@ def assert_whole(status: dict[str, Any], cases: int) -> None:
 
 def test_an_image_that_cannot_be_pulled_fails_the_run_after_its_first_pods(kubectl: Kubectl, namespace: str) -> None:
     slow_run(kubectl, namespace, "no-image", 0, seeds={"values": list(range(10))}, parallelism=3,
-             candidate={"program": {"image": "registry.invalid/none:1", "workspace": {"configMap": "no-image"}}},
-             limits={"pendingSeconds": 10})  # fmt: skip
+             candidate={"program": {"image": "127.0.0.1:1/none:1", "workspace": {"configMap": "no-image"}}},
+             limits={"pendingSeconds": 20})  # fmt: skip
     status = kubectl.finished(namespace, "no-image")
     assert condition(status, "Failed") == "True"
     assert reason(status, "Failed") == "ImagePull"
-    assert "registry.invalid/none:1" in message(status, "Failed")
+    assert "127.0.0.1:1/none:1" in message(status, "Failed")
     assert status["attempts"]["total"] <= 3
     assert "score" not in status
 
@@ -144,7 +144,12 @@ def test_an_operator_killed_in_the_middle_loses_nothing_and_repeats_no_sealed_at
             os.kill(pid, signal.SIGKILL)
     status = kubectl.finished(namespace, "orphaned")
     assert_whole(status, 3 * ALL_SUPPORT_CASES)
-    assert status["attempts"] == {"total": 3 * ALL_SUPPORT_CASES, "environmentRetries": 0, "interruptions": 0}
+    assert status["attempts"] == {
+        "total": 3 * ALL_SUPPORT_CASES,
+        "environmentRetries": 0,
+        "interruptions": 0,
+        "suspended": 0,
+    }
 
 
 def test_deleting_a_run_leaves_no_object(kubectl: Kubectl, namespace: str) -> None:
