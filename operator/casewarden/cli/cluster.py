@@ -40,13 +40,19 @@ class Cluster:
     async def run(self, name: str) -> Manifest:
         """Return an EvalRun."""
         try:
-            return await self.api.get(EVAL_RUNS, self.namespace, name)
+            return _plain(await self.api.get(EVAL_RUNS, self.namespace, name))
         except NotFound:
             raise Failure(f"there is no EvalRun {name!r} in namespace {self.namespace!r}; see casewarden get") from None
 
     async def runs(self, everywhere: bool) -> list[Manifest]:
         """Return the EvalRuns of the namespace, or of all."""
-        return await list_all(self.api, EVAL_RUNS, None if everywhere else self.namespace)
+        return [_plain(run) for run in await list_all(self.api, EVAL_RUNS, None if everywhere else self.namespace)]
+
+
+def _plain(run: Manifest) -> Manifest:
+    """Leave out who wrote which field, as kubectl does."""
+    run["metadata"].pop("managedFields", None)
+    return run
 
 
 @asynccontextmanager

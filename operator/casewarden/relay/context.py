@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import logging
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ __all__ = [
     "run_uid_of",
 ]
 
+_LOG = logging.getLogger("casewarden.relay")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 _CASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _UID = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}")
@@ -110,13 +112,16 @@ class Context:
         response = web.StreamResponse(headers={"Content-Type": content_type})
         await response.prepare(request)
         try:
-            async for piece in pieces:
-                await response.write(piece)
+            if request.method != "HEAD":
+                async for piece in pieces:
+                    await response.write(piece)
+            await response.write_eof()
         except StoreError as error:
+            _LOG.warning("an answer was cut off: %s", error)
             if request.transport is not None:
                 request.transport.abort()
-            raise ConnectionResetError(str(error)) from error
-        await response.write_eof()
+        except ConnectionError:
+            _LOG.debug("the caller left before the end of the answer")
         return response
 
     @contextlib.asynccontextmanager

@@ -43,10 +43,10 @@ class EvidenceCalls:
         return [
             web.post(case + "/{attempt}/claim", self.claim, name="claim"),
             web.put(case + "/{attempt}/bundle", self.put_bundle, name="put_bundle"),
-            web.get(case + "/{attempt}/bundle", self.get_bundle, name="get_bundle", allow_head=False),
+            web.get(case + "/{attempt}/bundle", self.get_bundle, name="get_bundle"),
             web.put(case + "/sealed", self.put_sealed, name="put_sealed"),
-            web.get(case + "/sealed", self.get_sealed, name="get_sealed", allow_head=False),
-            web.get("/v1/runs/{uid}/index", self.index, name="index", allow_head=False),
+            web.get(case + "/sealed", self.get_sealed, name="get_sealed"),
+            web.get("/v1/runs/{uid}/index", self.index, name="index"),
         ]
 
     async def claim(self, request: web.Request) -> web.Response:

@@ -27,8 +27,8 @@ class FileCalls:
         """Return the routes; their names are the calls' names in the metrics."""
         return [
             web.put("/v1/runs/{uid}/files/{name}", self.put, name="put_file"),
-            web.get("/v1/runs/{uid}/files/{name}", self.get, name="get_file", allow_head=False),
-            web.get("/v1/runs", self.runs, name="runs", allow_head=False),
+            web.get("/v1/runs/{uid}/files/{name}", self.get, name="get_file"),
+            web.get("/v1/runs", self.runs, name="runs"),
         ]
 
     async def put(self, request: web.Request) -> web.Response:

@@ -29,7 +29,7 @@ class WorkspaceCalls:
         path = "/v1/workspaces/{namespace}/{digest}"
         return [
             web.put(path, self.put, name="put_workspace"),
-            web.get(path, self.get, name="get_workspace", allow_head=False),
+            web.get(path, self.get, name="get_workspace"),
         ]
 
     async def put(self, request: web.Request) -> web.Response:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from support.relay import MakeAttempt, Relay
 from yarl import URL
 
 from casewarden.core.evidence import json_file
+from casewarden.ports.store import StoreUnavailable
 
 
 async def test_a_pod_claims_uploads_seals_and_the_operator_reads_it_back(relay: Relay, attempt: MakeAttempt) -> None:
@@ -367,6 +369,51 @@ async def test_a_store_that_is_away_answers_503_and_the_seal_succeeds_later(rela
 
     relay.store.unavailable = None
     assert await pod.seal() == (201, None)
+
+
+async def test_a_store_that_fails_in_the_middle_of_an_answer_cuts_it_off(relay: Relay, attempt: MakeAttempt) -> None:
+    pod = attempt()
+    await pod.claim()
+    await pod.upload(b"x" * 300_000)
+
+    async def failing(key: str) -> AsyncIterator[bytes]:
+        async def pieces() -> AsyncIterator[bytes]:
+            yield b"x" * 100_000
+            raise StoreUnavailable("gone")
+
+        return pieces()
+
+    relay.store.stream = failing  # type: ignore[method-assign]
+    with pytest.raises(ClientError):
+        await relay.call("GET", f"{pod.path}/bundle")
+
+
+async def test_a_caller_may_ask_whether_something_is_there_without_reading_it(
+    relay: Relay, attempt: MakeAttempt
+) -> None:
+    pod = attempt()
+    await pod.claim()
+    assert (await relay.call("HEAD", f"{pod.path}/bundle")).status == 404
+    await pod.upload()
+    answer = await relay.call("HEAD", f"{pod.path}/bundle")
+
+    assert (answer.status, await answer.read()) == (200, b"")
+
+
+async def test_a_caller_who_leaves_in_the_middle_is_no_error(
+    relay: Relay, attempt: MakeAttempt, caplog: pytest.LogCaptureFixture
+) -> None:
+    pod = attempt()
+    await pod.claim()
+    await pod.upload(b"x" * 1_000_000)
+    async with relay.session.get(
+        relay.server.make_url(f"{pod.path}/bundle"), headers={"Authorization": "Bearer operator"}
+    ) as answer:
+        assert answer.status == 200
+        answer.close()
+    await asyncio.sleep(0.1)
+
+    assert [record for record in caplog.records if record.levelname in ("WARNING", "ERROR")] == []
 
 
 async def test_what_does_not_exist_is_404(relay: Relay) -> None:
