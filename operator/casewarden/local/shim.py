@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+
+from casewarden_sdk.canonical import digest_files
 
 __all__ = ["ShimMissing", "find_shim"]
 
@@ -37,7 +38,7 @@ def _built(variables: Mapping[str, str], source: Path) -> Path:
     go = shutil.which("go", path=variables.get("PATH"))
     files = [path for path in sorted(source.rglob("*")) if path.suffix == ".go" or path.name in ("go.mod", "go.sum")]
     files = [path for path in files if not path.name.endswith("_test.go")]
-    digest = hashlib.sha256(b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in files)).hexdigest()
+    digest = digest_files((path.relative_to(source).as_posix(), path.read_bytes()) for path in files)
     cache = Path(variables.get("XDG_CACHE_HOME") or Path(variables.get("HOME", "/")) / ".cache") / "casewarden"
     target = cache / f"shim-{digest[:16]}"
     if files and target.exists():
