@@ -62,3 +62,5 @@ class EchoPack:
 
 
 PACK = EchoPack()
+# Text hashes differ from process to process, so that no two plans of this pack are equal.
+UNSTABLE = EchoPack(make=lambda seed, params: [Case("a", ("echo",), {"id": "a", "requests": [hash("x")]})])

@@ -107,6 +107,7 @@ async def test_limits_of_the_run_reach_the_candidate(run):
         ({"candidate": {"control": "nope"}}, "Planned", "PlanRefused", "no such control"),
         ({"select": {"families": ["nope"]}}, "Planned", "PlanRefused", "spec.select.families: no family 'nope'"),
         ({"limits": {"caseSeconds": 999}}, "Planned", "PlanRefused", "may only tighten"),
+        ({"pack": "support.packs:UNSTABLE"}, "Planned", "PlanUnstable", "made two plans"),
         ({"pack": "no.such.module:PACK"}, "Planned", "PlanFailed", "No module named"),
         ({"pack": "support.packs:NOPE"}, "Planned", "PlanFailed", "has no NOPE"),
         ({"pack": None, "task": {"image": "x:1"}}, "Accepted", "UnknownTask", "name the pack instead"),
