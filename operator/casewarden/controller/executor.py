@@ -66,7 +66,7 @@ class Executor:
         self._tasks: set[asyncio.Task[None]] = set()
         self._in_flight: dict[AttemptKey, float] = {}
         self._refusals: list[tuple[str, str]] = []
-        self._deleting: set[str] = set()
+        self._deleting: dict[str, float] = {}
         self.stopped: set[str] = set()
         self.seals: dict[AttemptKey, Sealed | None] = {}
         self.looking: set[AttemptKey] = set()
@@ -98,10 +98,13 @@ class Executor:
         self._start(self._create(key, manifest))
 
     def delete(self, action: DeletePod) -> None:
-        """Delete a pod, unless that is under way; by force even then."""
-        if action.uid not in self._deleting or action.grace_seconds == 0:
-            self._deleting.add(action.uid)
-            self._start(self._delete(action))
+        """Delete a pod, unless that is under way or was done just now; by force even then."""
+        now = self._clock.now()
+        if self._deleting.get(action.uid, 0.0) > now and action.grace_seconds != 0:
+            return
+        log.info("run %s: deleting pod %s: %s", self._run_uid, action.name, action.why)
+        self._deleting[action.uid] = now + _SENT_SECONDS
+        self._start(self._delete(action))
 
     def look_up(self, key: AttemptKey) -> None:
         """Ask the store about an attempt's case until it answers."""
@@ -182,7 +185,8 @@ class Executor:
                 self.stopped.add(action.uid)
                 return
         finally:
-            self._deleting.discard(action.uid)
+            # That it is deleted is seen in a moment; where it is not, it is asked for again.
+            self._deleting[action.uid] = self._clock.now() + _SEEN_SECONDS
             self._wake()
 
     async def _look_up(self, key: AttemptKey) -> None:

@@ -146,7 +146,6 @@ class Playing:
                     planned = self._planned[key.case.seed, key.case.case_id]
                     self._executor.create(key, case_pod(context, planned, key))
                 case DeletePod():
-                    log.info("run %s: deleting pod %s: %s", self._state.run, action.name, action.why)
                     self._executor.delete(action)
                 case LookUpSeal(key):
                     self._executor.look_up(key)

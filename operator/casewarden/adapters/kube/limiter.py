@@ -24,7 +24,7 @@ class Limiter:
         self._slack = (burst - 1) * self._interval
         self._clock = clock
         self._places = asyncio.Semaphore(in_flight)
-        self._next = clock.monotonic()
+        self._next = clock.monotonic() - self._slack
         self._resume_at = 0.0
         self.waited_seconds = 0.0
 
