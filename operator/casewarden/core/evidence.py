@@ -31,7 +31,7 @@ RUN_FILES: Final = (META, PLAN, RESULTS, RUN)
 _NUMBER = r"0|[1-9][0-9]{0,18}"
 _ATTEMPT_FILE = re.compile(rf"(?P<attempt>{_NUMBER})\.(?P<what>tar\.zst|partial\.tar\.zst|claim\.json)")
 _CASE_PATH = re.compile(
-    rf"(?P<seed>-?(?:{_NUMBER}))/(?P<case>[A-Za-z0-9][A-Za-z0-9._-]{{0,99}})/(?P<repeat>{_NUMBER})/(?P<file>[^/]+)"
+    rf"(?P<seed>-(?!0)(?:{_NUMBER})|{_NUMBER})/(?P<case>[A-Za-z0-9][A-Za-z0-9._-]{{0,99}})/(?P<repeat>{_NUMBER})/(?P<file>[^/]+)"
 )
 _KINDS: Final[Mapping[str, Literal["bundle", "partial", "claim"]]] = {
     "tar.zst": "bundle",
