@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -163,11 +164,10 @@ async def test_a_daemon_does_not_survive_the_end_of_its_session(scratch):
     )
     async with recording(CASE, scratch) as bench:
         await bench.hello()
-        session = await bench.start("import os; open('pid', 'w').write(str(os.getpid()))\n" + daemon)
+        session = await bench.start(daemon)
         await bench.say(session, b"1")
-        leader = int((scratch / "candidate" / "pid").read_text())
-        before = members(leader)
-        assert before
+        before = members(scratch / "candidate")
+        assert len(before) == 2
         assert (await bench.finish(session))["code"] == 0
         assert not [pid for pid in before if alive(pid)]
         again = await bench.start(REFERENCE)
@@ -222,19 +222,16 @@ async def test_more_processes_than_allowed_end_the_session(scratch):
         await bench.seal()
 
 
-def members(leader: int) -> list[int]:
-    """Processes whose session is not the test's own and whose parent is gone or the leader's shim."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if b"main.py" in command and int(fields[3]) not in (leader,):
-                found.append(int(entry.name))
-    return found
+def members(folder: Path) -> list[int]:
+    """Processes that work in ``folder``."""
+    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if _folder_of(entry) == str(folder)]
+
+
+def _folder_of(process: Path) -> str:
+    try:
+        return os.readlink(process / "cwd")
+    except OSError:
+        return ""
 
 
 def alive(pid: int) -> bool:
