@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from casewarden.api.plan import PlanCase
+from casewarden.core.evidence import SEALED_FIELDS
 from casewarden.core.model import LedgerRow
 from casewarden_sdk.bundle import BundleError, transcript_sha256, unpack_bundle
 from casewarden_sdk.canonical import canonical_equal, sha256_bytes, sha256_json
@@ -91,6 +92,8 @@ def _lines(name: str, files: Mapping[str, bytes]) -> tuple[Mapping[str, Any], ..
 
 def check_sealed_row(sealed: Mapping[str, Any], row: LedgerRow, run_uid: str) -> Iterator[str]:
     """Yield how ``sealed.json`` differs from the row that counts it."""
+    if sealed.keys() != SEALED_FIELDS:
+        yield f"sealed.json has other fields than a seal: {sorted(sealed.keys() ^ SEALED_FIELDS)}"
     case = row.key.case
     counted: dict[str, Any] = {
         "run_uid": run_uid, "seed": case.seed, "case_id": case.case_id, "repeat": case.repeat, "pod_uid": row.pod_uid,

@@ -17,9 +17,9 @@ from casewarden.core.model import AttemptKey, CaseKey, LedgerRow
 from casewarden_sdk.canonical import canonical, sha256_bytes
 
 __all__ = [
-    "META", "PLAN", "RESULTS", "RUN", "RUN_FILES", "EvidenceKey", "case_prefix", "json_file", "meta_document",
-    "parse_evidence_key", "result_row", "results_file", "root_digest", "row_of_result", "run_document", "run_key",
-    "workspace_key",
+    "META", "PLAN", "RESULTS", "RUN", "RUN_FILES", "SEALED_FIELDS", "EvidenceKey", "case_prefix", "json_file",
+    "meta_document", "parse_evidence_key", "result_row", "results_file", "root_digest", "row_of_result",
+    "run_document", "run_key", "workspace_key",
 ]  # fmt: skip
 
 META: Final = "meta.json"
@@ -27,6 +27,10 @@ PLAN: Final = "plan.json"
 RESULTS: Final = "results.jsonl"
 RUN: Final = "run.json"
 RUN_FILES: Final = (META, PLAN, RESULTS, RUN)
+SEALED_FIELDS: Final = frozenset({
+    "v", "run_uid", "seed", "case_id", "repeat", "attempt", "pod_uid", "digest", "status", "checks", "reason", "error",
+    "seconds",
+})  # fmt: skip
 
 _NUMBER = r"0|[1-9][0-9]{0,18}"
 _ATTEMPT_FILE = re.compile(rf"(?P<attempt>{_NUMBER})\.(?P<what>tar\.zst|partial\.tar\.zst|claim\.json)")

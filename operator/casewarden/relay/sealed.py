@@ -6,15 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from casewarden.core.evidence import SEALED_FIELDS
 from casewarden.core.model import CaseKey
 from casewarden_sdk.contract import AGENT_ERROR, FAILED, PASSED
 
-__all__ = ["SEALED_FIELDS", "check_sealed"]
+__all__ = ["check_sealed"]
 
-SEALED_FIELDS = frozenset({
-    "v", "run_uid", "seed", "case_id", "repeat", "attempt", "pod_uid", "digest", "status", "checks", "reason", "error",
-    "seconds",
-})  # fmt: skip
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _REASON = re.compile(r"[A-Z][A-Za-z]{0,63}")
 

@@ -113,6 +113,15 @@ def test_no_byte_of_any_file_changes_unseen(data: st.DataObject) -> None:
     assert not run.verify(status_digest=anchor).consistent
 
 
+@pytest.mark.parametrize("path", [path for path in sorted(finished_run().files) if path.endswith("sealed.json")])
+def test_no_byte_of_a_seal_changes_unseen(path: str) -> None:
+    run = finished_run()
+    whole = run.files[path]
+    for index in range(len(whole)):
+        run.files[path] = whole[:index] + bytes([whole[index] ^ 1]) + whole[index + 1 :]
+        assert not run.verify(status_digest=run.digest).consistent, index
+
+
 @pytest.mark.parametrize("path", sorted(finished_run().files))
 def test_no_file_disappears_unseen(path: str) -> None:
     run = finished_run()
