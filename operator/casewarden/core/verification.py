@@ -55,8 +55,11 @@ class Verification:
 
 
 def compare_status(result: Verification, status: Mapping[str, Any]) -> None:
-    """Note where the EvalRun's status says something else than the evidence."""
-    score = result.score
+    """Note where the EvalRun's status says something else than the evidence. A failed run's status has no score."""
+    conditions = status.get("conditions") or []
+    failed = any(item.get("type") == "Failed" and item.get("status") == "True" for item in conditions)
+    score = {**result.score, "valid": False, "resolved": False, "score": None, "pass_rate": None}
+    score = score if failed else dict(result.score)
     shown = {
         "valid": score.get("valid"),
         "resolved": score.get("resolved"),

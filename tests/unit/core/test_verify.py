@@ -420,6 +420,17 @@ def test_a_status_that_says_something_else_than_the_evidence_is_found() -> None:
     assert [finding.problem for finding in result.findings] == ["score is '1'; the evidence comes to '0.625'"]
 
 
+def test_a_failed_runs_status_has_no_score_whatever_its_rows_come_to() -> None:
+    result = finished_run().verify()
+    failed = [{"type": "Failed", "status": "True"}]
+    status = {"valid": False, "resolved": False, "dimensions": result.score["dimensions"], "conditions": failed}
+    compare_status(result, status)
+    assert result.consistent
+
+    compare_status(result, {**status, "score": "0.625"})
+    assert not result.consistent
+
+
 def test_the_root_digest_is_over_the_bytes_of_the_run_file() -> None:
     run = finished_run()
     assert run.verify().digest == root_digest(run.files["run.json"]) == run.digest
