@@ -22,7 +22,7 @@ from .errors import CandidateError, EnvironmentFailure
 from .judging import candidate_error_record, judge
 from .runtime import Runtime
 from .termination import encode_termination
-from .wire import WIRE_VERSION
+from .wire import WIRE_VERSION, WireError
 
 __all__ = ["EXIT_ENVIRONMENT", "EXIT_SEALED", "Places", "drive"]
 
@@ -154,7 +154,7 @@ class _Driver:
         request = {"op": "abandon", "reason": failure.reason, "error": failure.message}
         try:
             await self._connection.ask(request, payload, 30.0)
-        except (Refusal, ConnectionLost, asyncio.TimeoutError) as error:
+        except (Refusal, ConnectionLost, WireError, asyncio.TimeoutError) as error:
             print(f"casewarden: no partial evidence was kept: {error}", file=sys.stderr)
 
     async def _ask(self, header: Mapping[str, Any], payload: bytes = b"") -> Mapping[str, Any]:
@@ -165,6 +165,8 @@ class _Driver:
             if refusal.header.get("superseded") is True:
                 raise Superseded from None
             raise EnvironmentFailure(refusal.reason, refusal.message) from None
+        except WireError as error:
+            raise EnvironmentFailure("TaskFailed", f"{header['op']}: {error}") from None
         except (ConnectionLost, asyncio.TimeoutError) as error:
             raise EnvironmentFailure("EvidenceFailed", f"the evidence sidecar is gone: {error}") from None
 

@@ -38,6 +38,9 @@ def judge(pack: Pack, case: Case, record: JSON) -> Verdict:
 
 
 def _fault_of(record: JSON) -> Optional[CandidateError]:
-    if not isinstance(record, Mapping) or set(record) != {_KEY}:
+    fault = record[_KEY] if isinstance(record, Mapping) and set(record) == {_KEY} else None
+    if not isinstance(fault, Mapping) or set(fault) != {"reason", "message"}:
         return None
-    return CandidateError(record[_KEY]["reason"], record[_KEY]["message"])
+    reason, message = fault["reason"], fault["message"]
+    # A pack may keep a candidate's own JSON as its record: what only looks like ours is the pack's to grade.
+    return CandidateError(reason, message) if isinstance(reason, str) and isinstance(message, str) else None

@@ -17,7 +17,7 @@ from .contract import JSON, Limits
 from .environment import Environment
 from .errors import CandidateError, EnvironmentFailure
 from .jsonlines import dump_line, parse_line
-from .wire import Frame
+from .wire import Frame, WireError
 
 __all__ = ["Ended", "Process", "Recorder", "Runtime"]
 
@@ -164,5 +164,7 @@ class Runtime:
             return await self._recorder.ask(header, payload)
         except Refusal as refusal:
             raise error_of(refusal) from None
+        except WireError as error:
+            raise EnvironmentFailure("TaskFailed", f"{header['op']}: {error}") from None
         except ConnectionLost as lost:
             raise EnvironmentFailure("EvidenceFailed", f"the evidence sidecar is gone: {lost}") from None
