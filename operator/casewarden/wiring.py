@@ -68,8 +68,7 @@ def read_catalogue(path: str) -> Catalogue:
 class Operator:
     """One operator without its event source. Use as an async context manager; ``registry`` takes the events.
 
-    ``api`` and ``evidence`` stand in for the clients where they are given. ``dead`` ends when a part that must go on
-    for ever does not.
+    ``api`` and ``evidence`` stand in for the clients where they are given.
     """
 
     def __init__(
@@ -132,9 +131,13 @@ class Operator:
             )
             for namespace in settings.namespaces or (None,)
         ]
-        for part in (timers.run, lag.run, self._sync, *(informer.run for informer in self._informers)):
-            self._parts.append(asyncio.create_task(part()))
-        health = Health(clock, lag, self._informer_turns, self.registry.turns, synced.is_set)
+        self._parts = [
+            asyncio.create_task(timers.run(), name="the heap of timers"),
+            asyncio.create_task(lag.run(), name="the loop's watch"),
+        ]
+        self._parts += [asyncio.create_task(item.run(), name="an informer") for item in self._informers]
+        self._syncing = asyncio.create_task(self._sync())
+        health = Health(clock, lag, self._informer_turns, self.registry.turns, self._ended_parts, synced.is_set)
         runner = await serve(health, self._metrics_text, settings.host, settings.port)
         self._stack.push_async_callback(runner.cleanup)
         self.address = _address(runner)
@@ -145,9 +148,9 @@ class Operator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.registry.close()
-        for part in self._parts:
+        for part in (self._syncing, *self._parts):
             part.cancel()
-        await asyncio.gather(*self._parts, return_exceptions=True)
+        await asyncio.gather(self._syncing, *self._parts, return_exceptions=True)
         await self._announcer.close()
         await self._stack.aclose()
 
@@ -178,6 +181,9 @@ class Operator:
     def _informer_turns(self) -> Sequence[tuple[str, float]]:
         names = self._settings.namespaces or ("all namespaces",)
         return [(f"pods in {name}", item.last_turn) for name, item in zip(names, self._informers, strict=True)]
+
+    def _ended_parts(self) -> list[str]:
+        return [part.get_name() for part in self._parts if part.done()]
 
     def _metrics_text(self) -> bytes:
         self.registry.measure()

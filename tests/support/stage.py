@@ -122,7 +122,12 @@ class Stage:
 
     @asynccontextmanager
     async def operator(
-        self, life: Life | None = None, *, tuning: Tuning = TUNING, settings: Settings = SETTINGS
+        self,
+        life: Life | None = None,
+        *,
+        tuning: Tuning = TUNING,
+        settings: Settings = SETTINGS,
+        catalogue: Catalogue = CATALOGUE,
     ) -> AsyncIterator[Operator]:
         """Run an operator; at the end it is stopped as abruptly as a task can be."""
         life = life or Life()
@@ -130,7 +135,7 @@ class Stage:
         async with KubeClient(Connection(self.api.url), budget=budget, request_seconds=5.0) as client:
             operator = Operator(
                 Connection(self.api.url),
-                CATALOGUE,
+                catalogue,
                 settings,
                 tuning=tuning,
                 api=Mortal(client, life),  # type: ignore[arg-type]

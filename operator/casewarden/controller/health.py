@@ -44,7 +44,10 @@ class LoopLag:
 
 
 class Health:
-    """Gathers what is wrong. The callables return what turned when, in monotonic seconds, by name."""
+    """Gathers what is wrong.
+
+    ``informers`` and ``runs`` return what turned when, in monotonic seconds, by name; ``ended`` what should never end.
+    """
 
     def __init__(
         self,
@@ -52,15 +55,16 @@ class Health:
         lag: LoopLag,
         informers: Callable[[], Iterable[tuple[str, float]]],
         runs: Callable[[], Iterable[tuple[str, float]]],
+        ended: Callable[[], Iterable[str]],
         ready: Callable[[], bool],
     ) -> None:
-        self._clock, self._lag, self._informers, self._runs = clock, lag, informers, runs
+        self._clock, self._lag, self._informers, self._runs, self._ended = clock, lag, informers, runs, ended
         self.ready = ready
 
     def problems(self) -> list[str]:
         """Return what a restart would heal, in words; empty for a healthy operator."""
         now = self._clock.monotonic()
-        found = []
+        found = [f"{name} has ended" for name in self._ended()]
         if self._lag.worst > _LAG_SECONDS:
             found.append(f"the event loop was {self._lag.worst:.1f} s late")
         for what, turns, limit in (

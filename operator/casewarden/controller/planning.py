@@ -11,8 +11,10 @@ from casewarden.controller.ended import Ended
 from casewarden.controller.hands import Hands
 from casewarden.controller.plans import (
     LOG_BYTES,
+    KeptPlan,
     PlanFailed,
     Planned,
+    Resolved,
     Unplanned,
     Waiting,
     judge_plan_pod,
@@ -20,6 +22,7 @@ from casewarden.controller.plans import (
     load_plan,
     read_plan_log,
 )
+from casewarden.controller.pod_context import pinned
 from casewarden.controller.services import Services
 from casewarden.controller.state import RunState
 from casewarden.core.model import PodRecord
@@ -42,19 +45,13 @@ class Planning:
         self._tries = 0
         self._expected = 0.0
 
-    async def plan(self, task: CatalogueTask, known_digest: str | None) -> tuple[Plan, str, str]:
-        """Return the plan, its canonical text and its digest; ``Ended`` where there is none.
-
-        ``known_digest`` is that of the plan that the status names: it is read back, or made again and must be the same.
-        """
-        run = self._state.run
-        if known_digest and (found := await load_plan(self._services.api, run, known_digest)) is not None:
-            return *found, known_digest
+    async def plan(self, task: CatalogueTask, known_digest: str | None) -> KeptPlan:
+        """Return the plan, kept; ``Ended`` where there is none, or not again the one of ``known_digest``."""
         while True:
             pod = self._latest()
             verdict = judge_plan_pod(pod, self._hands.policy(), self._services.clock.now()) if pod is not None else None
             if isinstance(verdict, Planned) and pod is not None:
-                made = await self._take(pod, verdict, known_digest)
+                made = await self._take(task, pod, verdict, known_digest)
                 if made is not None:
                     return made
                 continue
@@ -132,7 +129,7 @@ class Planning:
             pending_seconds=float(spec.limits.pending_seconds),
         )
 
-    async def _take(self, pod: PodRecord, planned: Planned, known: str | None) -> tuple[Plan, str, str] | None:
+    async def _take(self, task: CatalogueTask, pod: PodRecord, planned: Planned, known: str | None) -> KeptPlan | None:
         """Read the plan from the pod's log and keep it; None where the pod was gone before it could be read."""
         if known is not None and known != planned.sha256:
             message = f"the plan {known} is lost, and the task now plans {planned.sha256}: apply the run anew"
@@ -148,11 +145,19 @@ class Planning:
         except PlanFailed as error:
             raise Ended.unplanned(error.reason, error.message) from None
         self._state.task_image_id = planned.image_id
-        await keep_plan(self._services.api, self._state.run, canonical)
-        if await load_plan(self._services.api, self._state.run, planned.sha256) is None:
+        await keep_plan(self._services.api, self._state.run, canonical, self._resolve(task, plan, planned))
+        kept = await load_plan(self._services.api, self._state.run, planned.sha256)
+        if kept is None:
             message = "the run has ConfigMaps of another plan: delete the run and apply it anew"
             raise Ended.unplanned(RunReason.PLAN_UNSTABLE, message)
-        return plan, canonical, planned.sha256
+        return kept
+
+    def _resolve(self, task: CatalogueTask, plan: Plan, planned: Planned) -> Resolved:
+        catalogue = self._services.catalogue
+        wanted = [kind.candidate.image for kind in plan.kinds.values() if kind.candidate is not None]
+        wanted += [item.image for kind in plan.kinds.values() for item in kind.environments]
+        images = {name: found for name in wanted if (found := catalogue.image(name)) is not None}
+        return Resolved(pinned(task.image, planned.image_id), tuple(task.command), images)
 
 
 def _try_of(pod: PodRecord) -> int:

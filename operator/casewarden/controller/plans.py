@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
@@ -21,20 +22,12 @@ from casewarden.core.model import ContainerRecord, PodRecord, RunPolicy
 from casewarden.core.plan_pod import PLAN, PLAN_AGAIN
 from casewarden.core.policies.pending import pending
 from casewarden.ports.kube import CONFIG_MAPS, AlreadyExists, KubeApi, NotFound
-from casewarden_sdk.canonical import sha256_bytes
+from casewarden_sdk.canonical import canonical, sha256_bytes
 from casewarden_sdk.plan import read_plan_lines
 
 __all__ = [
-    "LOG_BYTES",
-    "PLAN_CONTAINERS",
-    "PlanFailed",
-    "Planned",
-    "Unplanned",
-    "Waiting",
-    "judge_plan_pod",
-    "keep_plan",
-    "load_plan",
-    "read_plan_log",
+    "LOG_BYTES", "PLAN_CONTAINERS", "KeptPlan", "PlanFailed", "Planned", "Resolved", "Unplanned", "Waiting",
+    "judge_plan_pod", "keep_plan", "load_plan", "read_plan_log",
 ]  # fmt: skip
 
 PLAN_CONTAINERS = (PLAN, PLAN_AGAIN)
@@ -42,6 +35,28 @@ LOG_BYTES = 48 << 20
 _CHUNK_BYTES = 700 << 10
 _MAX_PARTS = 64
 _MAX_TEXT = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What the catalogue said when the run was planned; a run goes on with it whatever the catalogue says later.
+
+    ``image`` is the task's, by digest where a registry knows it; ``images`` are those of the plan's aliases.
+    """
+
+    image: str
+    command: tuple[str, ...] = ()
+    images: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPlan:
+    """A plan with its canonical text, the digest of that, and what the catalogue said."""
+
+    plan: Plan
+    text: str
+    sha256: str
+    resolved: Resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,18 +164,18 @@ def _parse(text: str, sha256: str) -> Plan:
         raise PlanFailed(RunReason.PLAN_REFUSED, message) from None
 
 
-async def keep_plan(api: KubeApi, run: RunIdentity, text: str) -> None:
-    """Write a plan's canonical text into immutable ConfigMaps; parts that are there already stay."""
+async def keep_plan(api: KubeApi, run: RunIdentity, text: str, resolved: Resolved) -> None:
+    """Write a plan into immutable ConfigMaps; parts that are there already stay."""
     packed = zlib.compress(text.encode("ascii"), 9)
+    said = {"image": resolved.image, "command": list(resolved.command), "images": dict(resolved.images)}
     parts = [packed[start : start + _CHUNK_BYTES] for start in range(0, len(packed), _CHUNK_BYTES)]
-    # The last part is written last and says how many there are: without it there is no plan.
     for number, part in enumerate(parts):
         body = run.config_map(
             f"plan-{number}",
             "planned",
             immutable=True,
             binaryData={"plan": base64.b64encode(part).decode("ascii")},
-            data={"parts": str(len(parts))},
+            data={"parts": str(len(parts)), "resolved": canonical(said)},
         )
         try:
             await api.create(CONFIG_MAPS, run.namespace, body)
@@ -168,9 +183,9 @@ async def keep_plan(api: KubeApi, run: RunIdentity, text: str) -> None:
             continue
 
 
-async def load_plan(api: KubeApi, run: RunIdentity, sha256: str) -> tuple[Plan, str] | None:
-    """Return a kept plan and its text, or None where it is not whole or not the one of that digest."""
-    packed, number, parts = b"", 0, 1
+async def load_plan(api: KubeApi, run: RunIdentity, sha256: str) -> KeptPlan | None:
+    """Return a kept plan, or None where it is not whole or not the one of that digest."""
+    packed, number, parts, said = b"", 0, 1, ""
     while number < min(parts, _MAX_PARTS):
         name = run.config_map(f"plan-{number}", "planned")["metadata"]["name"]
         try:
@@ -179,12 +194,14 @@ async def load_plan(api: KubeApi, run: RunIdentity, sha256: str) -> tuple[Plan, 
             return None
         try:
             packed += base64.b64decode(found["binaryData"]["plan"])
-            parts = int(found["data"]["parts"])
+            parts, said = int(found["data"]["parts"]), found["data"]["resolved"]
         except (KeyError, ValueError):
             return None
         number += 1
     try:
         text = zlib.decompressobj().decompress(packed, _MAX_TEXT).decode("ascii")
-        return _parse(text, sha256), text
-    except (zlib.error, UnicodeDecodeError, PlanFailed, ValueError):
+        known = json.loads(said)
+        resolved = Resolved(known["image"], tuple(known["command"]), known["images"])
+        return KeptPlan(_parse(text, sha256), text, sha256, resolved)
+    except (zlib.error, PlanFailed, ValueError, KeyError, TypeError):
         return None

@@ -35,7 +35,8 @@ __all__ = ["Playing"]
 log = logging.getLogger(__name__)
 _LONGEST_PAUSE = 0.25
 _MOVED_SECONDS = 0.2
-_IMAGES = ("candidate", "evidence", "task")
+# Not the recorder's, which an upgrade of the release may change; each bundle says which one wrote it.
+_IMAGES = ("candidate", "task")
 
 
 class Playing:
@@ -202,9 +203,9 @@ class Playing:
             if len(shown) == len(pod.containers) and shown:
                 self._images_of.add(pod.uid)
             for container in shown:
-                if container.name not in _IMAGES and not container.name.startswith("env-"):
-                    continue
                 first = images.setdefault(container.name, container.image_id)
+                if container.name not in _IMAGES and not container.name.startswith(facts.ENVIRONMENT_PREFIX):
+                    continue
                 if _differ(first, container.image_id) and self._failing is None:
                     message = (
                         f"the image of {container.name} was {first} and is now {container.image_id}: name it "

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from casewarden.api.catalogue import Catalogue, CatalogueTask
+from casewarden.api.catalogue import Catalogue
 from casewarden.api.evalrun import EvalRunSpec
 from casewarden.api.plan import CaseKind, Plan
 from casewarden.controller.identity import RunIdentity
+from casewarden.controller.plans import Resolved
 from casewarden.controller.workspaces import Snapshot
 from casewarden.core.fingerprints import candidate_fingerprint, conditions_fingerprint
 from casewarden.core.pods import CandidateSpec, EnvironmentSpec, KindSpec, PodContext, conditions_of
@@ -46,23 +47,23 @@ def context_of(
     run: RunIdentity,
     spec: EvalRunSpec,
     plan: Plan,
-    task: CatalogueTask,
+    resolved: Resolved,
     catalogue: Catalogue,
     snapshot: Snapshot,
     relay_address: str | None,
 ) -> PodContext:
-    """Return what all case pods of a run share. ``task`` has the image by digest where it is known."""
+    """Return what all case pods of a run share. ``catalogue`` gives what is not fixed by the plan."""
     program = spec.candidate.program
     return PodContext(
         owner=run.owner,
         namespace=run.namespace,
-        task_image=task.image,
-        task_command=tuple(task.command),
+        task_image=resolved.image,
+        task_command=tuple(resolved.command),
         evidence_image=catalogue.evidence_image,
         relay_url=catalogue.relay_url,
         limits=Limits(**effective_limits(plan.limits, spec.limits).model_dump()),
         kinds={
-            name: _kind(kind, catalogue, program.image if program is not None else None)
+            name: _kind(kind, resolved.images, program.image if program is not None else None)
             for name, kind in plan.kinds.items()
         },
         candidate=_candidate(spec, plan, snapshot),
@@ -73,14 +74,14 @@ def context_of(
     )
 
 
-def _kind(kind: CaseKind, catalogue: Catalogue, own_image: str | None) -> KindSpec:
+def _kind(kind: CaseKind, images: Mapping[str, str], own_image: str | None) -> KindSpec:
     image = own_image
     if image is None and kind.candidate is not None:
-        image = catalogue.image(kind.candidate.image)
+        image = images.get(kind.candidate.image)
     return KindSpec(
         candidate_image=image,
         environments=tuple(
-            EnvironmentSpec(item.name, catalogue.image(item.image) or item.image, item.profile, item.memory_mib)
+            EnvironmentSpec(item.name, images.get(item.image, item.image), item.profile, item.memory_mib)
             for item in kind.environments
         ),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TypeVar
 
-from casewarden.api.catalogue import CatalogueTask
+from casewarden.api.catalogue import Catalogue, CatalogueTask
 from casewarden.api.evalrun import EvalRun, EvalRunSpec
 from casewarden.api.manifest import ManifestError, parse
 from casewarden.api.plan import Plan
@@ -18,7 +18,8 @@ from casewarden.controller.closing import open_evidence
 from casewarden.controller.ended import Abandoned, Ended
 from casewarden.controller.hands import Hands
 from casewarden.controller.planning import Planning
-from casewarden.controller.pod_context import candidate_digest, conditions_digest, context_of, pinned
+from casewarden.controller.plans import KeptPlan, load_plan
+from casewarden.controller.pod_context import candidate_digest, conditions_digest, context_of
 from casewarden.controller.services import Services
 from casewarden.controller.state import RunState
 from casewarden.controller.workspaces import NoWorkspace, Snapshot, take_snapshot
@@ -35,7 +36,9 @@ T = TypeVar("T")
 
 async def prepare(services: Services, state: RunState, hands: Hands) -> None:
     """Fill ``state`` up to the context of its pods; ``Ended`` where the run cannot be run."""
-    spec = state.spec = _accepted(services, state)
+    known = (hands.written.get("plan") or {}).get("digest")
+    # A run that is planned has been accepted: what the catalogue says by now is for runs to come.
+    spec = state.spec = _accepted(state, None if known else services.catalogue)
     state.seeds = _seeds(services, state, spec, hands)
     # Seeds are in the status before anything is made of them: drawn again they would be others.
     await hands.report()
@@ -44,21 +47,21 @@ async def prepare(services: Services, state: RunState, hands: Hands) -> None:
     await _guarded(bootstrap(services.api, run.namespace, run.owner, services.network))
     if spec.candidate.control is None and state.snapshot is None:
         state.snapshot = await _snapshot(services, state, spec, hands, None)
-    task = _task(services, spec)
+    kept = await load_plan(services.api, run, known) if known else None
     planning = Planning(services, state, hands)
-    known = (hands.written.get("plan") or {}).get("digest")
-    plan, state.plan_text, digest = await _guarded(planning.plan(task, known))
-    if why := summary(check_plan(spec, state.seeds, plan, services.catalogue)):
-        raise Ended.unplanned(why.reason, why.message)
-    state.plan, state.wait = plan_facts(plan, digest), None
+    if kept is None:
+        kept = await _guarded(planning.plan(_task(services, spec), known))
+        if why := summary(check_plan(spec, state.seeds, kept.plan, services.catalogue)):
+            raise Ended.unplanned(why.reason, why.message)
+    state.plan, state.plan_text, state.wait = plan_facts(kept.plan, kept.sha256), kept.text, None
     await planning.clear()
     if state.snapshot is None:
-        state.snapshot = await _snapshot(services, state, spec, hands, plan)
-    await _describe(services, state, spec, plan, task, state.snapshot, hands)
+        state.snapshot = await _snapshot(services, state, spec, hands, kept.plan)
+    await _describe(services, state, spec, kept, state.snapshot, hands)
     await hands.evidence(lambda: open_evidence(services.evidence, state))
 
 
-def _accepted(services: Services, state: RunState) -> EvalRunSpec:
+def _accepted(state: RunState, catalogue: Catalogue | None) -> EvalRunSpec:
     try:
         resource = parse(state.body)
     except ManifestError as error:
@@ -66,7 +69,7 @@ def _accepted(services: Services, state: RunState) -> EvalRunSpec:
         raise Ended.not_accepted(why) from None
     if not isinstance(resource, EvalRun):
         raise Ended.not_accepted(Why(RunReason.INVALID_SPEC, "this is no EvalRun"))
-    if why_not := summary(check_spec(resource.spec, services.catalogue)):
+    if why_not := summary(check_spec(resource.spec, catalogue)):
         raise Ended.not_accepted(why_not)
     return resource.spec
 
@@ -110,20 +113,18 @@ async def _describe(
     services: Services,
     state: RunState,
     spec: EvalRunSpec,
-    plan: Plan,
-    task: CatalogueTask,
+    kept: KeptPlan,
     snapshot: Snapshot,
     hands: Hands,
 ) -> None:
-    """Fix what all pods of the run share; the task's image by digest where a registry knows it."""
+    """Fix what all pods of the run share."""
     known = (hands.written.get("fingerprints") or {}).get("images") or {}
     state.images = {**known, **state.images}
     if state.task_image_id:
         state.images["task"] = state.task_image_id
-    exact = task.model_copy(update={"image": pinned(task.image, state.images.get("task", ""))})
     address = await services.relay_address()
-    state.context = context_of(state.run, spec, plan, exact, services.catalogue, snapshot, address)
-    state.candidate_fingerprint = candidate_digest(spec, plan, snapshot)
+    state.context = context_of(state.run, spec, kept.plan, kept.resolved, services.catalogue, snapshot, address)
+    state.candidate_fingerprint = candidate_digest(spec, kept.plan, snapshot)
     state.conditions_fingerprint = conditions_digest(state.context)
 
 

@@ -26,7 +26,7 @@ from casewarden.controller.playing import Playing
 from casewarden.controller.preparing import prepare
 from casewarden.controller.services import Services
 from casewarden.controller.state import RunState, started_at
-from casewarden.controller.status_writer import RunGone, StatusWriter
+from casewarden.controller.status_writer import Overtaken, RunGone, StatusWriter
 from casewarden.core.model import FinishRun, RunPolicy
 from casewarden.core.policies.deadline import past_deadline
 from casewarden.core.run_conditions import Why
@@ -75,8 +75,7 @@ class RunTask:
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._playing: Playing | None = None
-        # After a restart the status tells more than this task knows before it has read the ledger.
-        self._may_report = "plan" not in (body.get("status") or {})
+        self._may_report = False
         self._looked_at = services.clock.monotonic()
         self._rng = random.Random()  # noqa: S311 - jitter only
         self.last_turn = services.clock.monotonic()
@@ -115,6 +114,8 @@ class RunTask:
                 except (RunGone, Abandoned) as error:
                     log.info("run %s is left alone: %s", self.state.run, error)
                     return
+                except Overtaken:
+                    log.warning("run %s: another operator is ahead of this one; reading anew", self.state.run)
                 except Forbidden as error:
                     if error.is_terminating:
                         return
@@ -141,7 +142,7 @@ class RunTask:
 
     async def _back_off(self, failures: int) -> None:
         if self.state.wait is not None:
-            with contextlib.suppress(KubeError, RunGone):
+            with contextlib.suppress(KubeError, RunGone, Overtaken):
                 await self._report()
         ceiling = min(self._services.tuning.retry_ceiling, 0.5 * (1 << min(failures, 10)))
         await self._nap(ceiling * self._rng.uniform(0.5, 1.0))
@@ -150,6 +151,8 @@ class RunTask:
         if is_finished(self.state.body):
             return
         await self._services.synced.wait()
+        # The status of a run that was played tells more than this task knows before it has read the ledger.
+        self._may_report, self.state.end = "plan" not in self.written, None
         try:
             await self._timed("prepare", prepare(self._services, self.state, self))
             end = await self._play()

@@ -7,20 +7,25 @@ faster, the object is read again and the write repeated over it: the operator is
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from casewarden.api.conditions import ConditionType, is_true
 from casewarden.ports.clock import Clock
 from casewarden.ports.kube import EVAL_RUNS, Conflict, KubeApi, Manifest, NotFound
 from casewarden.ports.metrics import Metric, Metrics
 
-__all__ = ["RunGone", "StatusBudget", "StatusWriter", "difference"]
+__all__ = ["Overtaken", "RunGone", "StatusBudget", "StatusWriter", "difference"]
 
 _TRIES = 6
 
 
 class RunGone(Exception):
     """The run was deleted, or another has its name now: nothing of it may be written any more."""
+
+
+class Overtaken(Exception):
+    """Another operator has counted more, or ended the run: what this one knows is old, and must be read anew."""
 
 
 class StatusBudget:
@@ -53,6 +58,16 @@ def difference(old: Any, new: Any) -> Any:
         elif value != old[key]:
             patch[key] = value
     return patch
+
+
+def _is_behind(status: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
+    """Tell whether a status is of an earlier state of the run than the one that is there."""
+    if is_true(status.get("conditions") or (), ConditionType.FINISHED):
+        return False
+    if is_true(written.get("conditions") or (), ConditionType.FINISHED):
+        return True
+    rows, more = ((item.get("ledger") or {}).get("rows", 0) for item in (status, written))
+    return bool(rows < more)
 
 
 class StatusWriter:
@@ -96,7 +111,7 @@ class StatusWriter:
         """Write ``status`` if it differs and may be written now.
 
         Returns None when the API server has it, else the seconds after which to offer it again. ``RunGone`` where
-        there is nothing to write to.
+        there is nothing to write to, ``Overtaken`` where the API server has a later one.
         """
         if not difference(self._written, status):
             return None
@@ -104,6 +119,8 @@ class StatusWriter:
         if wait > 0 or (wait := self._budget.take(force=force)) > 0:
             return wait
         for _ in range(_TRIES):
+            if _is_behind(status, self._written):
+                raise Overtaken(f"{self._namespace}/{self._name}")
             patch = {"metadata": {"resourceVersion": self._version}, "status": difference(self._written, status)}
             if not patch["status"]:
                 return None

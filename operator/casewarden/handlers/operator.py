@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import socket
+from typing import Any
 
 import kopf
 
@@ -27,11 +28,15 @@ async def run(
     settings: Settings,
     stop: asyncio.Event,
     ready: asyncio.Event | None = None,
+    **parts: Any,
 ) -> None:
-    """Run the operator until ``stop`` is set; raises where kopf or a part of the operator cannot go on."""
+    """Run the operator until ``stop`` is set; raises where kopf or a part of the operator cannot go on.
+
+    ``parts`` are those of ``Operator`` that stand in for the usual ones.
+    """
     handlers = kopf.OperatorRegistry()
     register_login(handlers, connection)
-    async with Operator(connection, catalogue, settings) as operator:
+    async with Operator(connection, catalogue, settings, **parts) as operator:
         register(handlers, operator.registry)
         # At its end kopf cancels tasks that began after it: the operator's own began before, and end after.
         await kopf.operator(

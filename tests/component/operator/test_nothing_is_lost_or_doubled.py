@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 from support.stage import NAMESPACE, Life, Stage, a_run, a_stage
 
+from casewarden.api.catalogue import Catalogue
 from casewarden.core.model import AttemptKey
 
 RUN_UID = "casewarden.dev/run-uid"
@@ -283,6 +284,31 @@ async def test_a_ledger_that_somebody_changed_under_the_operator_is_read_again()
         check_counts(stage, 6)
 
 
+async def test_a_run_goes_on_with_the_catalogue_that_it_was_planned_with() -> None:
+    async with a_stage(cases=6, work=lambda key: 0.1) as stage:
+        stage.apply(a_run(parallelism=1))
+        async with stage.operator():
+            await stage.until(lambda: stage.status()["ledger"]["rows"] >= 1)
+        before = len(stage.api.created)
+        async with stage.operator(catalogue=Catalogue()):
+            await stage.finished()
+        check_counts(stage, 6)
+        later = [item for item in stage.api.created[before:] if item["kind"] == "Pod"]
+        assert {pod["spec"]["containers"][0]["image"] for pod in later} == {"registry.example/python:1"}
+        assert {pod["spec"]["containers"][-1]["image"] for pod in later} == {"registry.example/x@sha256:" + "1" * 64}
+
+
+async def test_a_run_whose_image_moves_while_it_goes_on_fails() -> None:
+    async with a_stage(cases=6, work=lambda key: 0.1) as stage, stage.operator():
+        stage.apply(a_run(parallelism=1))
+        await stage.until(lambda: stage.status()["ledger"]["rows"] >= 1)
+        stage.kubelet.images = "registry.example/x@sha256:" + "2" * 64
+        status = await stage.finished()
+        assert stage.condition("Failed")["reason"] == "PlanUnstable"
+        assert "by digest" in stage.condition("Failed")["message"]
+        assert "score" not in status
+
+
 async def test_a_run_that_is_not_over_by_its_deadline_fails_and_stops() -> None:
     async with a_stage(cases=4, work=lambda key: 30.0) as stage, stage.operator():
         stage.apply(a_run(activeDeadlineSeconds=2))
@@ -309,4 +335,4 @@ def _health(operator: object) -> list[str]:
     services = operator.services
     lag = LoopLag(services.clock, services.metrics)
     turns = operator._informer_turns
-    return Health(services.clock, lag, turns, operator.registry.turns, lambda: True).problems()
+    return Health(services.clock, lag, turns, operator.registry.turns, operator._ended_parts, lambda: True).problems()
