@@ -15,7 +15,12 @@ __all__ = ["register"]
 
 
 def register(handlers: kopf.OperatorRegistry, registry: Registry) -> None:
-    """Register what takes the events of the two kinds."""
+    """Register what takes the events of the two kinds, and stops the runs' tasks at the end."""
+
+    @kopf.on.cleanup(registry=handlers)
+    async def on_cleanup(**_: Any) -> None:
+        # kopf waits some seconds for tasks that began after it, and those of the runs did.
+        await registry.close()
 
     @kopf.on.event(GROUP, VERSION, EVAL_RUNS.plural, registry=handlers)
     async def on_eval_run(type: str | None, body: kopf.Body, **_: Any) -> None:
