@@ -217,7 +217,9 @@ class FakeApi:
             end = asyncio.get_running_loop().time() + float(query.get("timeoutSeconds", "300"))
             while (left := end - asyncio.get_running_loop().time()) > 0:
                 try:
-                    event = await asyncio.wait_for(watcher.queue.get(), min(left, self.bookmarks))
+                    # Not wait_for, which in Python 3.11 swallows a cancellation that comes together with an event.
+                    async with asyncio.timeout(min(left, self.bookmarks)):
+                        event = await watcher.queue.get()
                 except TimeoutError:
                     event = ("BOOKMARK", {"metadata": {"resourceVersion": str(self.version)}})
                 if event is None:

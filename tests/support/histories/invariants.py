@@ -53,7 +53,8 @@ class Invariants:
         if not status:
             return
         was_over = is_true(self._status.get("conditions") or (), "Finished")
-        self.check(not was_over or status == self._status, "the status of a finished run changed")
+        changed = [name for name in {**status, **self._status} if status.get(name) != self._status.get(name)]
+        self.check(not was_over or not changed, f"of the status of a finished run changed {changed}")
         counts = status.get("cases") or {}
         if counts:
             parts = sum(counts.get(name, 0) for name in ("pending", "running", "excluded", *DONE))
@@ -94,7 +95,16 @@ class Invariants:
                 self.check(same, f"the verdict of {_key(row)} is not the first that was sealed")
 
     def _look_at_parallelism(self) -> None:
-        alive = [pod for pod in self.world.pods() if not _over(pod) and "deletionTimestamp" not in pod["metadata"]]
+        # One whose row is written, or that no kubelet ended at its deadline, was given up: its node is lost.
+        recorded = {(*_key(row), row["attempt"]) for row in self.world.rows()}
+        alive = [
+            pod
+            for pod in self.world.pods()
+            if not _over(pod)
+            and "deletionTimestamp" not in pod["metadata"]
+            and _attempt(pod) not in recorded
+            and self.world.age(pod) < pod["spec"]["activeDeadlineSeconds"]
+        ]
         # A create that a dead operator sent may land late, and nobody alive can know of it.
         allowed = self.limit + self.world.strays
         self.check(len(alive) <= allowed, f"{len(alive)} pods live where {allowed} may")
@@ -108,9 +118,8 @@ class Invariants:
         pod = self.world.api.objects.get(("pods", address.namespace, address.name))
         if pod is None or _role(pod) != "case" or not _over(pod) or self.world.was_suspended or self._ended():
             return
-        notes = pod["metadata"]["annotations"]
-        key = (int(notes["casewarden.dev/seed"]), notes["casewarden.dev/case"], int(notes["casewarden.dev/repeat"]))
-        attempt = int(notes["casewarden.dev/attempt"])
+        *case, attempt = _attempt(pod)
+        key = tuple(case)
         rows = [row for row in self.world.rows() if _key(row) == key]
         known = any(row["attempt"] == attempt or row["kind"] == "verdict" for row in rows)
         self.check(known, f"the ended pod of {key} attempt {attempt} is deleted before its row is written")
@@ -159,6 +168,11 @@ def _role(item: Object) -> str:
 
 def _over(pod: Object) -> bool:
     return pod["status"]["phase"] in ("Succeeded", "Failed")
+
+
+def _attempt(pod: Object) -> tuple[int, str, int, int]:
+    notes = {name.removeprefix("casewarden.dev/"): text for name, text in pod["metadata"]["annotations"].items()}
+    return int(notes["seed"]), notes["case"], int(notes["repeat"]), int(notes["attempt"])
 
 
 def _key(row: dict[str, Any]) -> Key:

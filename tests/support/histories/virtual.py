@@ -10,18 +10,27 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 EPOCH = 1_800_000_000.0
 TURN = 20e-6
+MOST_TURNS = 100_000
 
 
 class Deadlock(Exception):
     """Everybody waits, and for nothing that a timer brings."""
 
 
+class Restless(Exception):
+    """Somebody turns and turns while no time passes: on a real machine it would burn a core."""
+
+
 class _Selector(selectors.DefaultSelector):
     loop: VirtualLoop
+    turns = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         # Work takes time: a float of the epoch is coarse, and a wait that rounds to nothing must end all the same.
         self.loop.passed += TURN
+        self.turns += 1
+        if self.turns > MOST_TURNS:
+            raise Restless(f"{self.turns} turns of the loop in {self.loop.passed:.3f} s")
         events = super().select(0)
         if not events and timeout is None:
             raise Deadlock

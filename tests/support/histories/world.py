@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -35,7 +36,7 @@ SETTINGS = Settings(host="127.0.0.1", port=0, relay_address="10.0.0.9")
 # As in production, but that nobody looks whether a run still exists only every five minutes.
 TUNING = Tuning()
 SEED = 17
-PATIENCE = 6 * 3600.0
+PATIENCE = 3 * 3600.0
 
 
 class _NoServer:
@@ -59,6 +60,7 @@ class World:
         self.evidence = MemoryEvidence()
         self.fates: list[Fate] = []
         self.api_away = False
+        self.jumped = 0.0
         self.strays, self.was_suspended, self.tampered, self.failing = 0, False, False, False
         self.may_fail: set[str] = {"CircuitBreaker"}
         self.invariants = Invariants(self, history.parallelism)
@@ -77,6 +79,10 @@ class World:
     def seconds(self) -> float:
         """Seconds since the beginning."""
         return asyncio.get_running_loop().time()
+
+    def age(self, pod: Object) -> float:
+        """Seconds since a pod was made, at most."""
+        return self.jumped + self.clock.now() - datetime.fromisoformat(pod["metadata"]["creationTimestamp"]).timestamp()
 
     def status(self) -> Object:
         found: Object = self.api.get("evalruns", NAMESPACE, "one").get("status") or {}
@@ -258,6 +264,7 @@ class World:
 
     def _clock(self, step: Step) -> None:
         self.clock.jump += step.number
+        self.jumped += abs(step.number)
 
     # The whole.
 
