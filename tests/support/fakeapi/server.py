@@ -294,7 +294,9 @@ class FakeApi:
             raise ApiError(409, "Conflict", "the UID in the precondition does not match")
         graceful = address.plural == "pods" and options.get("gracePeriodSeconds") != 0 and self.grace > 0
         if graceful and "deletionTimestamp" not in item["metadata"]:
-            marked = merge(item, {"metadata": {"deletionTimestamp": stamp(self.clock()), "deletionGracePeriodSeconds": 0}})
+            marked = merge(
+                item, {"metadata": {"deletionTimestamp": stamp(self.clock()), "deletionGracePeriodSeconds": 0}}
+            )
             item = self._store("pods", "MODIFIED", marked)
             self._later(self.grace, lambda: self._remove(item))
         elif not graceful:

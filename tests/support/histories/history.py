@@ -8,8 +8,8 @@ from random import Random
 
 KINDS = (
     "kill", "kill", "kill", "second", "fate", "fate", "fate", "fate", "lose", "repeat", "compact", "api_away",
-    "relay_away", "suspend", "resume", "parallelism", "delete", "delete_now", "evict", "drain", "node_gone", "touch_ledger",
-    "clock",
+    "relay_away", "suspend", "resume", "parallelism", "delete", "delete_now", "evict", "drain", "node_gone",
+    "touch_ledger", "clock",
 )  # fmt: skip
 METHODS = ("POST", "PATCH", "DELETE", "GET", "RELAY", "")
 HOWS = ("busy", "broken", "cut", "lost", "late", "late", "slow")
@@ -19,7 +19,7 @@ TROUBLES = ("environment_error", "lost", "lost")
 
 @dataclass(frozen=True)
 class Step:
-    """One thing that happens ``at`` some second; ``number``, ``how``, ``what`` and ``seconds`` mean what its kind says."""
+    """One thing that happens ``at`` some second; what the other fields mean its kind says."""
 
     at: float
     kind: str

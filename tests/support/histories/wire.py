@@ -98,6 +98,7 @@ class Wire:
     def __init__(self, world: Any, kill_at: int | None, how: str, rng: Random) -> None:
         self.world, self._kill_at, self._how, self._rng = world, kill_at, how, rng
         self.sent = 0
+        self.number: int = world.lives
         self.dead = asyncio.Event()
 
     async def die(self) -> None:
@@ -119,7 +120,7 @@ class Wire:
         if fate is not None and fate.how in ("late", "slow"):
             if fate.how == "late":
                 self.world.later(fate.seconds, effect)
-                await asyncio.sleep(min(fate.seconds, 30.0))
+                await asyncio.sleep(min(fate.seconds, 2.0))
                 raise TimeoutError("told to")
             await asyncio.sleep(fate.seconds)
             if self.dead.is_set():
@@ -160,7 +161,9 @@ class WireClient(KubeClient):
         if call.query.get("watch"):
             return await self._watch(api, call)
         wire.world.invariants.asked(method, address_of(path))
+        wire.world.requests.append((wire.number, method, plural, address_of(path).name))
         answer: Answer = await wire.pass_through(lambda: _answer(api, call), fate)
+        wire.world.answers[method, plural, answer.status] += 1
         if fate is not None and fate.how == "lost":
             raise aiohttp.ServerDisconnectedError
         return answer
@@ -194,7 +197,6 @@ def _answer(api: FakeApi, call: Call) -> Answer:
     except ApiError as error:
         return Answer(error.status, json.dumps(error.body).encode())
     return Answer(200, json.dumps(found).encode())
-
 
 
 class WireEvidence:
