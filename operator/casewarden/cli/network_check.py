@@ -1,4 +1,4 @@
-"""Whether network policies hold on a cluster: a pod that reaches the API server, until a policy says that it may not."""
+"""Whether network policies hold on a cluster: a pod reaches the API server, until a policy says that it may not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ async def check_network(cluster: Cluster, name: str, label: str, image: str) -> 
     await cluster.api.create(PODS, cluster.namespace, _pod(name, labels, image))
     try:
         if not await _says(cluster, name, "open", _START_SECONDS):
-            message = f"not known: a pod could not reach the API server within {_START_SECONDS:g} s even without a policy"
+            message = (
+                f"not known: a pod could not reach the API server within {_START_SECONDS:g} s even without a policy"
+            )
             return {"enforced": None, "seconds": None, "message": message}
         began = time.monotonic()
         await cluster.api.create(NETWORK_POLICIES, cluster.namespace, _policy(name, labels))

@@ -181,4 +181,3 @@ def _word(row: Mapping[str, Any]) -> str:
     if row["held"]:
         return "yes"
     return f"{_NOT_ENFORCED}: needs {', '.join(row['lacking'])}" if row["lacking"] else "NO"
-

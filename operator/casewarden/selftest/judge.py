@@ -44,7 +44,7 @@ class Secrets:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A finished run of a hostile program: its status, and of each case the sealed verdict and the transcript's rows."""
+    """A finished run of a hostile program: its status, and of each case what was sealed and the transcript's rows."""
 
     status: Mapping[str, Any]
     sealed: Sequence[Mapping[str, Any]]
@@ -113,7 +113,9 @@ def _writing(program: Program, played: Played) -> Iterator[str]:
 
 def _status_text(status: Mapping[str, Any]) -> Iterator[str]:
     for text in _texts(status):
-        bad = {f"U+{ord(item):04X}" for item in text if item != "\n" and unicodedata.category(item) in ("Cc", "Cf", "Cs")}
+        bad = {
+            f"U+{ord(item):04X}" for item in text if item != "\n" and unicodedata.category(item) in ("Cc", "Cf", "Cs")
+        }
         if bad:
             yield f"the status has {', '.join(sorted(bad))} in it"
     for failure in status.get("failures") or ():

@@ -23,8 +23,9 @@ _FLOOR: Final = "0.45"
 class Program:
     """One row: what a program tries and what must come of it.
 
-    ``score`` is the most that it may score. No case may pass a dimension in ``zero``. ``needs`` maps what the kernel must
-    have (``landlock``) to the version from which the fence holds. ``seconds`` is the time of a case, None for the task's.
+    ``score`` is the most that it may score. No case may pass a dimension in ``zero``. ``needs`` maps what the kernel
+    must have (``landlock``) to the version from which the fence holds. ``seconds`` is the time of a case, None for the
+    task's own.
     """
 
     name: str

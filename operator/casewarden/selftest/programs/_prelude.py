@@ -31,6 +31,12 @@ def show(what, path, size=3000):
         return False
 
 
+def write(path, data):
+    # Unbuffered: a refusal must not wait for the file to be closed.
+    with open(path, "wb", buffering=0) as file:
+        return file.write(data)
+
+
 def syscall(number, *args):
     ctypes.set_errno(0)
     result = libc.syscall(ctypes.c_long(number), *args)

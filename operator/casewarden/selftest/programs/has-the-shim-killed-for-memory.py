@@ -1,6 +1,6 @@
 observe()
-attempt("a low oom score", lambda: open("/proc/self/oom_score_adj", "w").write("-1000"))
-attempt("a high oom score for PID 1", lambda: open("/proc/1/oom_score_adj", "w").write("1000"))
+attempt("a low oom score", lambda: write("/proc/self/oom_score_adj", b"-1000"))
+attempt("a high oom score for PID 1", lambda: write("/proc/1/oom_score_adj", b"1000"))
 say("TRIED to have PID 1 killed")
 for _ in range(8):
     if os.fork() == 0:
