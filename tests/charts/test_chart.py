@@ -57,6 +57,11 @@ VALUES: dict[str, dict[str, Any]] = {
             "images": {"node": "node:22"},
             "allowedTaskImages": ["r.example/team/"],
             "allowBaseline": ["mine"],
+            "endpoints": {
+                "team": {"url": "https://models.example/v1", "secret": {"name": "team-key"}, "concurrency": 8},
+                "open": {"url": "http://models.tools.svc:8000/v1", "namespaces": ["evals"]},
+                "gone": None,
+            },
         },
     },
 }
@@ -131,7 +136,7 @@ def test_every_pod_passes_the_level_restricted(documents: list[Document]) -> Non
         assert security["runAsUser"] > 0
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
-        allowed = {"configMap", "emptyDir", "projected", "persistentVolumeClaim"}
+        allowed = {"configMap", "emptyDir", "projected", "persistentVolumeClaim", "secret"}
         assert all(set(volume) - {"name"} <= allowed for volume in pod["volumes"])
         for container in pod["containers"]:
             own = container["securityContext"]
