@@ -47,11 +47,12 @@ def make_app(
     auth = Authenticator(reviewer, operator_user=operator_user, monotonic=monotonic)
     context = Context(store, auth, limits or Limits(), metrics)
     app = web.Application(middlewares=[_counted(metrics), _refused(metrics)])
-    for calls in (EvidenceCalls(context), FileCalls(context), WorkspaceCalls(context)):
-        app.add_routes(calls.routes())
     models = ModelCalls(context, endpoints or {}, keys)
+    # Before the other files: usage is newer in memory than in the store.
     app.add_routes(models.routes())
     app.cleanup_ctx.append(models.run)
+    for calls in (EvidenceCalls(context), FileCalls(context), WorkspaceCalls(context)):
+        app.add_routes(calls.routes())
 
     async def healthz(request: web.Request) -> web.Response:
         return web.Response(text="ok\n")

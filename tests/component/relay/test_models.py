@@ -87,7 +87,7 @@ async def said(pod: Attempt, *rest: Any, **body: Any) -> tuple[int, str, str]:
 
 
 async def usage(pod: Attempt) -> Any:
-    return await (await pod.relay.call("GET", "/v1/runs/run-1/usage")).json()
+    return await (await pod.relay.call("GET", "/v1/runs/run-1/files/usage.json")).json()
 
 
 async def test_a_call_is_answered_with_the_key_that_only_the_relay_has(pod: Attempt, models: FakeModels) -> None:
@@ -159,7 +159,7 @@ async def test_a_wrong_key_is_said_so_and_shown_to_nobody(pod: Attempt) -> None:
 async def test_refusals_of_the_model_pass_with_their_reason(pod: Attempt, model: str, status: int, reason: str) -> None:
     response = await ask(pod, model)
     assert (response.status, response.headers["Casewarden-Reason"]) == (status, reason)
-    assert (await pod.relay.call("GET", "/v1/runs/run-1/usage")).status == 404
+    assert (await pod.relay.call("GET", "/v1/runs/run-1/files/usage.json")).status == 404
 
 
 async def test_endpoints_are_for_the_namespaces_that_the_administrator_names(pod: Attempt) -> None:

@@ -116,7 +116,7 @@ class ModelCalls:
         path = "/v1/runs/{uid}/cases/{seed}/{case}/{repeat}/{attempt}/models/{endpoint}/{path:.+}"
         return [
             web.post(path, self.call, name="model"),
-            web.get("/v1/runs/{uid}/usage", self.usage, name="usage"),
+            web.get("/v1/runs/{uid}/files/usage.json", self.usage, name="usage"),
         ]
 
     async def run(self, _: web.Application) -> AsyncIterator[None]:
