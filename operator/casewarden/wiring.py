@@ -141,6 +141,7 @@ class Operator:
         runner = await serve(health, self._metrics_text, settings.host, settings.port)
         self._stack.push_async_callback(runner.cleanup)
         self.address = _address(runner)
+        self.metrics.set(Metric.LEADER, 1)
         log.info("health and metrics on %s, API server %s", self.address, self._connection.server)
         return self
 

@@ -137,6 +137,7 @@ class StatusWriter:
             self.saw(body)
             self._written_at = self._clock.monotonic()
             self.writes += 1
+            self._metrics.add(Metric.STATUS_WRITES)
             self._observed(body)
             return None
         return self._interval
