@@ -39,6 +39,7 @@ from casewarden.controller.timers import Timers
 from casewarden.ports.clock import Clock, SystemClock
 from casewarden.ports.evidence import Evidence
 from casewarden.ports.kube import PODS, KubeApi
+from casewarden.ports.metrics import Metric
 from casewarden.settings import Settings
 
 __all__ = ["CatalogueError", "Operator", "read_catalogue"]
