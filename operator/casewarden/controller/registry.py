@@ -34,6 +34,7 @@ class Registry:
         self._work: set[asyncio.Task[None]] = set()
         self._scores = Scores()
         self._progress: dict[str, tuple[object, float]] = {}
+        self._is_closed = False
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -58,7 +59,7 @@ class Registry:
             self._plan_deletion(uid, body)
         if (task := self._runs.get(uid)) is not None:
             task.saw(body)
-        elif not is_finished(body):
+        elif not is_finished(body) and not self._is_closed:
             self._runs[uid] = task = RunTask(self._services, body, self._ended)
             task.start()
 
@@ -109,6 +110,7 @@ class Registry:
 
     async def close(self) -> None:
         """Stop every task; the runs go on when an operator sees them next."""
+        self._is_closed = True
         await asyncio.gather(*(task.close() for task in list(self._runs.values())))
         for work in self._work:
             work.cancel()
