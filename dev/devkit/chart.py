@@ -48,7 +48,7 @@ def _walk(node: yaml.MappingNode, prefix: str, lines: list[str]) -> Iterator[Val
 
 
 def _comment(lines: list[str], line: int, value: yaml.Node) -> str:
-    above = []
+    above: list[str] = []
     number = line - 1
     while number >= 0 and lines[number].strip().startswith("#"):
         above.insert(0, lines[number].strip().lstrip("# "))
