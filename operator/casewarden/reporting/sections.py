@@ -28,20 +28,20 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], numb
     """Return a table of cells that are HTML already; the last ``numbers`` columns are figures."""
     first = len(head) - numbers
     heads = "".join(f'<th scope="col"{" class=n" if at >= first else ""}>{cell}</th>' for at, cell in enumerate(head))
-    body = "".join(
-        "<tr>"
-        + "".join(
-            cell if cell.startswith("<td") else f"<td{' class=n' if at >= first else ''}>{cell}</td>"
-            for at, cell in enumerate(row)
-        )
-        + "</tr>\n"
-        for row in rows
-    )
+    body = "".join("<tr>" + "".join(_cell(cell, at, first) for at, cell in enumerate(row)) + "</tr>\n" for row in rows)
     kind = f' class="{name}"' if name else ""
     return (
         f'<div class="wide"><table{kind}><caption>{escaped(caption)}</caption>'
         f"<thead><tr>{heads}</tr></thead>\n<tbody>{body}</tbody></table></div>"
     )
+
+
+def _cell(cell: str, at: int, first: int) -> str:
+    if cell.startswith("<td"):
+        return cell
+    if at == 0:
+        return f'<th scope="row">{cell}</th>'
+    return f"<td{' class=n' if at >= first else ''}>{cell}</td>"
 
 
 def overview(runs: Sequence[ReportedRun]) -> str:
