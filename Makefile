@@ -63,10 +63,20 @@ contracts: setup ## Check that no layer imports what it must not
 .PHONY: generated
 generated: setup ## Check that the generated files are those of the models
 	$(PYTHON) -m casewarden.api.generate --check
+	cd dev && ../$(PYTHON) -m devkit.dashboards --check
+	cd dev && ../$(PYTHON) -m devkit.chart --check
 
 .PHONY: crds
 crds: setup ## Write the generated files anew: CRDs, reference pages
 	$(PYTHON) -m casewarden.api.generate
+
+.PHONY: dashboards
+dashboards: setup ## Write the Grafana dashboards anew
+	cd dev && ../$(PYTHON) -m devkit.dashboards
+
+.PHONY: chart
+chart: setup ## Write the chart's schema of values and its README anew
+	cd dev && ../$(PYTHON) -m devkit.chart
 
 .PHONY: test-shim
 test-shim: ## Test the shim

@@ -13,6 +13,7 @@ import typer
 from casewarden.cli.failure import GOOD, INTERRUPTED, INVALID, Failure
 from casewarden.cli.options import (
     ContextOption,
+    ExportFormat,
     KubeconfigOption,
     NamespaceOption,
     OutOption,
@@ -317,6 +318,52 @@ def selftest(
 
     access = Access(kubeconfig, context, namespace, system_namespace)
     _ended(command(access, program or (), parallelism, timeout, keep, output))
+
+
+@app.command()
+def report(
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN…", help="Names of runs of the cluster, or folders of runs.", show_default=False),
+    ],
+    out: Annotated[str, typer.Option("--out", "-o", help="File to write; - is standard output.")] = "report.html",
+    max_mib: Annotated[
+        int,
+        typer.Option("--max-mib", min=0, max=1024, help="MiB of transcripts at most, those of failing cases first."),
+    ] = 16,
+    passed: Annotated[bool, typer.Option("--passed", help="Transcripts of cases that passed, too.")] = False,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+) -> None:
+    """Write one HTML page about finished runs that needs nothing else; two runs are compared case by case."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.reporting import report as command
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, targets, out, max_mib, passed))
+
+
+@app.command()
+def export(
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN…", help="Names of runs of the cluster, or folders of runs.", show_default=False),
+    ],
+    form: Annotated[ExportFormat, typer.Option("--format", "-f", help="junit, csv or inspect.", show_default=False)],
+    out: Annotated[str, typer.Option("--out", "-o", help="File to write; - is standard output.")] = "-",
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+) -> None:
+    """Write finished runs as JUnit XML, as CSV, or one of them as a log of Inspect (name it FILE.eval)."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.reporting import export as command
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, targets, form, out))
 
 
 @app.command()

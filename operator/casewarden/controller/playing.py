@@ -28,6 +28,7 @@ from casewarden.core.model import (
 from casewarden.core.pods import case_pod
 from casewarden.core.run_conditions import Why
 from casewarden.core.step import step
+from casewarden.ports.kube import KubeError
 from casewarden.ports.metrics import Metric
 
 __all__ = ["Playing"]
@@ -97,6 +98,7 @@ class Playing:
             result = step(self._view(), clock.now())
             self._failing = result.failing
             took = clock.monotonic() - started
+            self._services.metrics.observe(Metric.STEP_DURATION, took)
             end = await self._carry_out(result)
             if end is not None:
                 self.is_over = True
@@ -164,6 +166,7 @@ class Playing:
         try:
             written = await ledger.write(rows)
         except LedgerMoved as error:
+            self._services.metrics.add(Metric.LEDGER_WRITES, result="moved")
             log.warning("run %s: the ledger has moved: %s", self._state.run, error)
             try:
                 await ledger.load()
@@ -171,6 +174,11 @@ class Playing:
                 raise Ended.failed(RunReason.LEDGER_LOST, str(broken)) from None
             await self._services.clock.sleep(_MOVED_SECONDS)
             return False
+        except KubeError:
+            self._services.metrics.add(Metric.LEDGER_WRITES, result="error")
+            raise
+        self._services.metrics.add(Metric.LEDGER_WRITES, result="ok")
+        self._services.metrics.add(Metric.LEDGER_ROWS, len(written))
         pods = {pod.attempt: pod for pod in self._pods()}
         for row in written:
             self._count(row, pods.get(row.key))

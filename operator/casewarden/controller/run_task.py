@@ -193,7 +193,10 @@ class RunTask:
             if is_finished(state.body):
                 break
             await self._nap(1.0)
-        self._services.metrics.add(Metric.RUNS_FINISHED, result="complete" if end.complete else str(end.reason))
+        result = str(end.reason)
+        if end.complete:
+            result = "complete" if self.written.get("valid") else "invalid"
+        self._services.metrics.add(Metric.RUNS_FINISHED, result=result)
 
     async def _read_usage(self) -> None:
         try:
