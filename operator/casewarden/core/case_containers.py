@@ -24,6 +24,8 @@ ENVIRONMENT_TMP_MIB: Final = 64
 _TASK_MEMORY_MIB: Final = 512
 _SHIM_IN_IMAGE: Final = "/usr/local/bin/shim"
 _DIAL: Final = ("/casewarden/bin/shim", "--dial", "/casewarden/socket/shim.sock")
+# An environment's shim waits for its driver, whose image may still be on its way; the pod's own deadline ends the wait.
+_DIAL_DRIVER: Final = (*_DIAL, "--retry", "7200")
 _RECORDER: Final = ("python3", "-I", "-m", "casewarden.casepod")
 
 
@@ -124,7 +126,7 @@ def environment_container(environment: EnvironmentSpec, uid: int) -> Manifest:
         "name": name,
         "image": environment.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": list(_DIAL),
+        "command": list(_DIAL_DRIVER),
         "resources": environment_resources(environment),
         "securityContext": c.restricted(uid) if environment.profile == "restricted" else _baseline(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
