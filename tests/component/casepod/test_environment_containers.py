@@ -94,7 +94,9 @@ async def test_a_command_of_the_agents_cannot_take_the_processes_of_the_pod(scra
 
 
 @contextlib.asynccontextmanager
-async def dying(scratch: Path, *, acted: bool = False, loss_grace: float = 0.0) -> AsyncIterator[asyncio.Future[object]]:
+async def dying(
+    scratch: Path, *, acted: bool = False, loss_grace: float = 0.0
+) -> AsyncIterator[asyncio.Future[object]]:
     """Make an environment whose shim goes away in a command; with ``acted`` the agent had one before it."""
     path = scratch / "shim.sock"
     connecting = asyncio.ensure_future(Environment.connect("shell", str(path), 10, loss_grace))
@@ -102,7 +104,8 @@ async def dying(scratch: Path, *, acted: bool = False, loss_grace: float = 0.0) 
     shell = await connecting
     if acted:
         refused = asyncio.ensure_future(shell.exec(["/no/such"], agent=True))
-        await fake.answer("start", ok=False, error={"party": "candidate", "reason": "CannotStartProgram", "message": "x"})
+        error = {"party": "candidate", "reason": "CannotStartProgram", "message": "no such file"}
+        await fake.answer("start", ok=False, error=error)
         with pytest.raises(CandidateError):
             await refused
     running = asyncio.ensure_future(shell.exec(["rm", "-rf", "/"], agent=not acted))
