@@ -25,7 +25,7 @@ from casewarden.controller.ledger import Ledger
 from casewarden.controller.playing import Playing
 from casewarden.controller.preparing import prepare
 from casewarden.controller.services import Services
-from casewarden.controller.state import RunState, started_at
+from casewarden.controller.state import RunState, active_since
 from casewarden.controller.status_writer import Overtaken, RunGone, StatusWriter
 from casewarden.core.model import FinishRun, RunPolicy
 from casewarden.core.policies.deadline import past_deadline
@@ -220,7 +220,7 @@ class RunTask:
 
     def policy(self) -> RunPolicy:
         """See ``Hands``."""
-        return self.state.policy(started_at(self._writer.written))
+        return self.state.policy(active_since(self._writer.written))
 
     def wake(self) -> None:
         """See ``Hands``."""

@@ -53,6 +53,11 @@ class CandidateSpec:
     workspace_digest: str | None = None
     fetch_workspace: bool = False
 
+    @property
+    def has_workspace(self) -> bool:
+        """Tell whether its files come from outside its image; else ``/candidate`` is what the image has there."""
+        return self.fetch_workspace or self.workspace_config_map is not None
+
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
