@@ -63,10 +63,12 @@ contracts: setup ## Check that no layer imports what it must not
 .PHONY: generated
 generated: setup ## Check that the generated files are those of the models
 	$(PYTHON) -m casewarden.api.generate --check
+	$(PYTHON) -m casewarden.reference --check
 
 .PHONY: crds
 crds: setup ## Write the generated files anew: CRDs, reference pages
 	$(PYTHON) -m casewarden.api.generate
+	$(PYTHON) -m casewarden.reference
 
 .PHONY: test-shim
 test-shim: ## Test the shim
