@@ -70,6 +70,11 @@ class ModelSpec:
     budget: Mapping[str, Any] = field(default_factory=dict)
     priority: int = 0
 
+    @property
+    def has_workspace(self) -> bool:
+        """Tell whether its files come from outside its image; else ``/candidate`` is what the image has there."""
+        return self.fetch_workspace or self.workspace_config_map is not None
+
 
 @dataclass(frozen=True, slots=True)
 class PodContext:
