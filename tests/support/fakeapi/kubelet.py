@@ -50,8 +50,8 @@ class Kubelet:
         self.plans = 0
         self.plan_again: Callable[[dict[str, Any]], dict[str, Any]] = lambda plan: plan
         self.images = "registry.example/x@sha256:" + "1" * 64
-        self._stopped: set[str] = set()
         self.others: dict[str, str] = {}
+        self._stopped: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         api.hooks.append(self._on_event)
 

@@ -18,7 +18,7 @@ FEWEST_ATTEMPTS: Final = 3
 def common_cause(rows: Iterable[LedgerRow], parallelism: int, reasons: Set[str]) -> FinishRun | None:
     """Return the failure of a run whose first attempts all ended for one of ``reasons``, or None.
 
-    The first are as many as its parallelism, but 3 to 5.
+    They are as many as its parallelism, but 3 to 5.
 
     Attempts that somebody stopped say nothing. One verdict is enough to show that the run can work.
     """
