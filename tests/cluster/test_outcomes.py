@@ -56,11 +56,6 @@ def own_volume_full(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> No
                          message='Usage of EmptyDir volume "state" exceeds the limit "64Mi".')  # fmt: skip
 
 
-def other_volume_full(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
-    strikes.patch_status(kubectl, namespace, pod["metadata"]["name"], phase="Failed", reason="Evicted",
-                         message='Usage of EmptyDir volume "spool" exceeds the limit "512Mi".')  # fmt: skip
-
-
 def killed(word: str) -> Strike:
     def strike(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
         os.kill(strikes.process(pod, word), signal.SIGKILL)
@@ -95,7 +90,6 @@ class Fact:
 FACTS = {
     "drained": Fact(evicted, [(*LOST_ONCE, "Evicted"), VERDICT]),
     "node-pressure": Fact(under_pressure, [(*LOST_ONCE, "Evicted"), VERDICT]),
-    "spool-full": Fact(other_volume_full, [(*LOST_ONCE, "Evicted"), VERDICT]),
     "own-volume-full": Fact(own_volume_full, [(*BY_ITS_OWN, "StorageLimit")]),
     "deleted": Fact(deleted, [("interruption", "environment_error", "Deleted"), VERDICT]),
     "recorder-killed": Fact(killed(EVIDENCE), [(*LOST_ONCE, "EvidenceFailed"), VERDICT]),
@@ -119,13 +113,12 @@ FACTS = {
 def struck(kubectl: Kubectl, module_namespace: str) -> str:
     """The namespace in which each fact has befallen a run of its own, and every run is over."""
     for name, fact in FACTS.items():
-        run(kubectl, module_namespace, name, 12, **fact.spec)
+        run(kubectl, module_namespace, name, 18, **fact.spec)
     waiting = dict(FACTS)
 
     def strike() -> bool:
-        for name in list(waiting):
-            pod = strikes.playing(kubectl, module_namespace, name)
-            if pod is not None:
+        for name, pod in strikes.playing(kubectl, module_namespace).items():
+            if name in waiting:
                 waiting.pop(name).strike(kubectl, module_namespace, pod)
         return not waiting
 
@@ -193,8 +186,7 @@ def test_a_preempted_pod_is_tried_again(kubectl: Kubectl, namespace: str) -> Non
     try:
         run(kubectl, namespace, "preempted", 12, podTemplate={
             "priorityClassName": low, "candidate": {"resources": {"requests": {"cpu": "400m"}}}})  # fmt: skip
-        pod = kubectl.until(lambda: strikes.playing(kubectl, namespace, "preempted"), 90,
-                            lambda: kubectl.picture(namespace))  # fmt: skip
+        pod = strikes.play(kubectl, namespace, "preempted")
         free = _free_cpu(kubectl, pod["spec"]["nodeName"])
         image = next(item["image"] for item in pod["spec"]["containers"] if item["name"] == "candidate")
         kubectl.apply(_sleeper(namespace, high, image, f"{free + 200}m"))
@@ -310,9 +302,8 @@ def test_a_relay_that_is_away_costs_no_attempt(kubectl: Kubectl, namespace: str,
             assert condition(kubectl.status(namespace, when), "Finished") == "False"
     else:
         run(kubectl, namespace, when, 10 if when == "while-it-plays" else 4)
-        kubectl.until(lambda: strikes.playing(kubectl, namespace, when), 90, lambda: kubectl.picture(namespace))
         # The claim comes before the candidate starts.
-        time.sleep(2.0)
+        strikes.play(kubectl, namespace, when)
         with strikes.relay_away(kubectl):
             time.sleep(5 if when == "while-it-plays" else 25)
             if when == "after-the-verdict":
@@ -339,7 +330,7 @@ def test_an_api_server_that_is_away_costs_no_attempt(kubectl: Kubectl, namespace
 
 def test_a_namespace_goes_while_its_runs_are_played(kubectl: Kubectl, namespace: str) -> None:
     run(kubectl, namespace, "going", 20)
-    kubectl.until(lambda: strikes.playing(kubectl, namespace, "going"), 90, lambda: kubectl.picture(namespace))
+    strikes.play(kubectl, namespace, "going")
     kubectl("delete", "namespace", namespace, "--wait=false")
     kubectl.until(lambda: not kubectl("get", "namespace", namespace, "--ignore-not-found").strip(), 90,
                   lambda: kubectl("get", "namespace", namespace, "-o", "yaml"))  # fmt: skip
