@@ -15,8 +15,8 @@ from casewarden.core.model import ContainerRecord, PodCondition, PodRecord
 
 __all__ = [
     "CANDIDATE_SHM", "CANDIDATE_TMP", "ENVIRONMENT_PREFIX", "OVERDUE_SECONDS", "SKEW_SECONDS", "STATE", "STOPPED",
-    "STUCK_SECONDS", "Trouble", "disruption", "ended_by_itself", "has_ended", "is_oom_killed", "is_shim_killed", "past_deadline",
-    "start_trouble", "storage_culprit", "task_of", "was_deleted", "was_told_to_stop", "will_end",
+    "STUCK_SECONDS", "Trouble", "disruption", "ended_by_itself", "has_ended", "is_oom_killed", "is_shim_killed",
+    "past_deadline", "start_trouble", "storage_culprit", "task_of", "was_deleted", "was_told_to_stop", "will_end",
 ]  # fmt: skip
 
 STATE: Final = "state"
