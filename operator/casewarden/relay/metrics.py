@@ -32,6 +32,24 @@ class RelayMetrics:
             "Calls refused because the store is full or away",
             registry=self.registry,
         )
+        self.model_calls = Counter(
+            "casewarden_relay_model_calls_total",
+            "Model calls by what became of them; every further try counts as retried",
+            ["endpoint", "outcome"],
+            registry=self.registry,
+        )
+        self.model_tokens = Counter(
+            "casewarden_relay_model_tokens_total",
+            "Tokens of answered calls",
+            ["endpoint", "kind"],
+            registry=self.registry,
+        )
+        self.model_inside = Gauge(
+            "casewarden_relay_model_slots_used", "Calls that an endpoint has now", ["endpoint"], registry=self.registry
+        )
+        self.model_waiting = Gauge(
+            "casewarden_relay_model_waiting", "Calls that wait for an endpoint", ["endpoint"], registry=self.registry
+        )
         self.uploads = Gauge("casewarden_relay_uploads", "Uploads under way", registry=self.registry)
         self.swept_runs = Counter(
             "casewarden_relay_swept_runs_total",
