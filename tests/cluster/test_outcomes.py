@@ -78,13 +78,14 @@ BY_ITS_OWN = ("verdict", "agent_error")
 
 @dataclass(frozen=True)
 class Fact:
-    """What is done to the first pod of a run and what the ledger must have of it; the last row is the case's end."""
+    """What is done to the first pods of a run and what the ledger must have of it; the last row is the case's end."""
 
     strike: Strike
     rows: list[tuple[str, str, str | None]]
     spec: Mapping[str, Any] = field(default_factory=dict)
     valid: bool = True
     failed: str | None = None
+    times: int = 1
 
 
 FACTS = {
@@ -104,7 +105,8 @@ FACTS = {
         deleted, [("interruption", "environment_error", "Deleted")], {"retries": {"interruptions": 0}}, valid=False
     ),
     "breaker": Fact(
-        killed(TASK), [(*LOST_ONCE, "TaskFailed")], {"parallelism": 1}, valid=False, failed="CircuitBreaker"
+        killed(TASK), [(*LOST_ONCE, "TaskFailed")] * 3, {"parallelism": 1, "retries": {"environment": 5}},
+        valid=False, failed="CircuitBreaker", times=3,
     ),
 }  # fmt: skip
 
@@ -114,15 +116,18 @@ def struck(kubectl: Kubectl, module_namespace: str) -> str:
     """The namespace in which each fact has befallen a run of its own, and every run is over."""
     for name, fact in FACTS.items():
         run(kubectl, module_namespace, name, 18, **fact.spec)
-    waiting = dict(FACTS)
+    waiting = {name: fact.times for name, fact in FACTS.items()}
+    struck: set[str] = set()
 
     def strike() -> bool:
         for name, pod in strikes.playing(kubectl, module_namespace).items():
-            if name in waiting:
-                waiting.pop(name).strike(kubectl, module_namespace, pod)
-        return not waiting
+            if waiting.get(name) and pod["metadata"]["uid"] not in struck:
+                struck.add(pod["metadata"]["uid"])
+                waiting[name] -= 1
+                FACTS[name].strike(kubectl, module_namespace, pod)
+        return not any(waiting.values())
 
-    kubectl.until(strike, 240, lambda: f"{sorted(waiting)} have not started: {kubectl.picture(module_namespace)}")
+    kubectl.until(strike, 240, lambda: f"still to be struck: {waiting}: {kubectl.picture(module_namespace)}")
     for name in FACTS:
         kubectl.finished(module_namespace, name)
     return module_namespace
