@@ -20,7 +20,8 @@ NAMES = {"get_ticket": 1, "assign_queue": 2, "add_note": 3, "close_ticket": 1}
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in NAMES]
 messages, asked = [], None
 for line in sys.stdin:
-    messages.append({"role": "tool", "tool_call_id": asked, "content": line} if asked else {"role": "user", "content": line})
+    heard = {"role": "tool", "tool_call_id": asked} if asked else {"role": "user"}
+    messages.append({**heard, "content": line})
     body = json.dumps({"model": "anything", "messages": messages, "tools": TOOLS}).encode()
     headers = {"Content-Type": "application/json", "Authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
     request = urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
@@ -31,7 +32,8 @@ for line in sys.stdin:
         break
     call = message["tool_calls"][0]
     asked = call["id"]
-    print(json.dumps({"tool": call["function"]["name"], "arguments": json.loads(call["function"]["arguments"])}), flush=True)
+    name, arguments = call["function"]["name"], json.loads(call["function"]["arguments"])
+    print(json.dumps({"tool": name, "arguments": arguments}), flush=True)
 """
 SERVER = """
 import http.server as h, os, urllib.request as u
@@ -65,7 +67,8 @@ def models(kubectl: Kubectl, python_image: str) -> Iterator[None]:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": MODELS}},
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "models", "namespace": MODELS},
          "data": {"main.py": FAKE.read_text()}},
-        {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "models", "namespace": MODELS, "labels": {"app": "models"}},
+        {"apiVersion": "v1", "kind": "Pod",
+         "metadata": {"name": "models", "namespace": MODELS, "labels": {"app": "models"}},
          "spec": {
              "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0,
              "containers": [{
