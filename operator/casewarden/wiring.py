@@ -39,6 +39,7 @@ from casewarden.controller.timers import Timers
 from casewarden.ports.clock import Clock, SystemClock
 from casewarden.ports.evidence import Evidence
 from casewarden.ports.kube import PODS, KubeApi
+from casewarden.ports.metrics import Metric
 from casewarden.settings import Settings
 
 __all__ = ["CatalogueError", "Operator", "read_catalogue"]
@@ -141,18 +142,23 @@ class Operator:
         runner = await serve(health, self._metrics_text, settings.host, settings.port)
         self._stack.push_async_callback(runner.cleanup)
         self.address = _address(runner)
+        self.metrics.set(Metric.LEADER, 1)
         log.info("health and metrics on %s, API server %s", self.address, self._connection.server)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.stop()
+        await self._stack.aclose()
+
+    async def stop(self) -> None:
+        """Stop everything but the pages; the runs go on when an operator sees them next."""
         await self.registry.close()
         for part in (self._syncing, *self._parts):
             part.cancel()
         await asyncio.gather(self._syncing, *self._parts, return_exceptions=True)
         await self._announcer.close()
-        await self._stack.aclose()
 
     async def _api_client(self) -> KubeApi:
         if self._api is not None:

@@ -33,6 +33,10 @@ SEALED_FIELDS: Final = frozenset({
     "seconds",
 })  # fmt: skip
 
+# What a user may change while a run goes on decides nothing of what it comes to, and two operators may see it apart:
+# the document over the same rows must be the same.
+CHANGEABLE: Final = frozenset({"suspend", "parallelism", "priority", "ttlSecondsAfterFinished"})
+
 _NUMBER = r"0|[1-9][0-9]{0,18}"
 _ATTEMPT_FILE = re.compile(rf"(?P<attempt>{_NUMBER})\.(?P<what>tar\.zst|partial\.tar\.zst|claim\.json)")
 _CASE_PATH = re.compile(
@@ -159,7 +163,7 @@ def run_document(
         "name": name,
         "namespace": namespace,
         "uid": run_uid,
-        "spec": dict(spec),
+        "spec": {name: value for name, value in spec.items() if name not in CHANGEABLE},
         "seeds": list(seeds),
         "plan_sha256": sha256_bytes(plan),
         "results_sha256": sha256_bytes(results),
