@@ -316,7 +316,7 @@ def test_the_reasons_of_the_table_are_all_reasons_of_attempts_each_in_one_row():
 
 
 def test_row_ten_fails_the_run():
-    assert run_reasons() == {"ImagePull", "CannotStart", "Unschedulable"}
+    assert run_reasons() == {"ImagePull", "CannotStart", "Unschedulable", "BudgetSpent"}
 
 
 def test_rows_are_in_their_order_and_the_last_matches_everything():
