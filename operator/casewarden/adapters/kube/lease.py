@@ -160,5 +160,5 @@ def _configuration(connection: Connection) -> Configuration:
             target.api_key["authorization"] = await connection.token.header() or ""
 
     if connection.token is not None:
-        configuration.refresh_api_key_hook = refresh  # type: ignore[assignment]  # which the library says is None
+        configuration.refresh_api_key_hook = refresh  # type: ignore[assignment]  # the library types it None
     return configuration
