@@ -49,7 +49,7 @@ def sandbox(kubectl: Kubectl) -> Iterator[Sandbox]:
 
 
 def offer(kubectl: Kubectl, catalogue: str) -> None:
-    """Give the operator another catalogue, which it reads at its start; to install the release anew takes far longer."""
+    """Give the operator another catalogue, which it reads at its start; installing the release takes far longer."""
     patch = json.dumps({"data": {"catalogue.yaml": catalogue}})
     kubectl("patch", "configmap", "casewarden-catalogue", "-n", SYSTEM, "--type", "merge", "-p", patch)
     kubectl("rollout", "restart", "deployment/casewarden-operator", "-n", SYSTEM)
