@@ -94,6 +94,14 @@ test-cluster: setup ## Tests on a real cluster, made for them and ended after th
 	dev/cluster load; \
 	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster
 
+.PHONY: soak
+soak: setup ## What takes too long for every change: the API server away for three minutes
+	export CLUSTER_NAME=$(TEST_CLUSTER) CASEWARDEN_SOAK_SECONDS=180; \
+	trap 'dev/cluster down' EXIT; \
+	dev/cluster up; \
+	dev/cluster load; \
+	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/test_outcomes.py -k api_server
+
 .PHONY: images
 images: setup ## Build the images that have changed
 	dev/images build

@@ -89,6 +89,11 @@ VALUES: dict[str, dict[str, Any]] = {
             "images": {"node": "node:22"},
             "allowedTaskImages": ["r.example/team/"],
             "allowBaseline": ["mine"],
+            "endpoints": {
+                "team": {"url": "https://models.example/v1", "secret": {"name": "team-key"}, "concurrency": 8},
+                "open": {"url": "http://models.tools.svc:8000/v1", "namespaces": ["evals"]},
+                "gone": None,
+            },
         },
     },
 }
@@ -163,7 +168,7 @@ def test_every_pod_passes_the_level_restricted(documents: list[Document]) -> Non
         assert security["runAsUser"] > 0
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
-        allowed = {"configMap", "emptyDir", "projected", "persistentVolumeClaim"}
+        allowed = {"configMap", "emptyDir", "projected", "persistentVolumeClaim", "secret"}
         assert all(set(volume) - {"name"} <= allowed for volume in pod["volumes"])
         for container in pod["containers"]:
             own = container["securityContext"]
@@ -293,11 +298,19 @@ def test_a_pack_is_added_replaced_and_left_out_by_its_name(helm: str) -> None:
     assert replaced.tasks["durable-kv"].command == catalogue({}).tasks["durable-kv"].command
 
 
-def test_a_changed_catalogue_restarts_the_operator_and_nothing_else(helm: str, plain: list[Document]) -> None:
-    changed = template(helm, VALUES["with a catalogue of one's own"])
+def test_a_changed_catalogue_restarts_the_operator_and_the_relay_only_for_endpoints(
+    helm: str, plain: list[Document]
+) -> None:
+    own = VALUES["with a catalogue of one's own"]["catalogue"]
+    changed = template(helm, {"catalogue": {name: part for name, part in own.items() if name != "endpoints"}})
     for name, same in (("casewarden-operator", False), ("casewarden-relay", True)):
         before, after = named(plain, "Deployment", name), named(changed, "Deployment", name)
         assert (before["spec"]["template"] == after["spec"]["template"]) is same
+    endpoints = template(helm, {"catalogue": {"endpoints": own["endpoints"]}})
+    before, after = (named(documents, "Deployment", "casewarden-relay") for documents in (plain, endpoints))
+    assert before["spec"]["template"]["metadata"] != after["spec"]["template"]["metadata"]
+    mounts = after["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+    assert {"name": "key-team", "mountPath": "/etc/casewarden-keys/team", "readOnly": True} in mounts
 
 
 def test_case_pods_find_the_relay_where_their_policy_lets_them_go(documents: list[Document]) -> None:

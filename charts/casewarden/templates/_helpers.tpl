@@ -38,7 +38,11 @@ http://casewarden-relay.{{ .Release.Namespace }}.svc:8080
 {{- range $name, $image := .Values.catalogue.images }}
 {{- if $image }}{{ $_ := set $images $name (include "casewarden.image" (list $ $image)) }}{{ end }}
 {{- end }}
-{{- dict "tasks" $tasks "images" $images "allowedTaskImages" .Values.catalogue.allowedTaskImages "allowBaseline" .Values.catalogue.allowBaseline "evidenceImage" (include "casewarden.image" (list . .Values.image.evidence)) "relayUrl" (include "casewarden.relayUrl" .) | toYaml }}
+{{- $endpoints := dict }}
+{{- range $name, $endpoint := .Values.catalogue.endpoints }}
+{{- if $endpoint }}{{ $_ := set $endpoints $name $endpoint }}{{ end }}
+{{- end }}
+{{- dict "tasks" $tasks "images" $images "endpoints" $endpoints "allowedTaskImages" .Values.catalogue.allowedTaskImages "allowBaseline" .Values.catalogue.allowBaseline "evidenceImage" (include "casewarden.image" (list . .Values.image.evidence)) "relayUrl" (include "casewarden.relayUrl" .) | toYaml }}
 {{- end }}
 
 {{- define "casewarden.podSecurity" -}}

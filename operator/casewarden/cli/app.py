@@ -299,6 +299,28 @@ def verify(
 
 
 @app.command()
+def selftest(
+    program: Annotated[
+        list[str] | None, typer.Option("--program", help="Only this hostile program; may be repeated.")
+    ] = None,
+    parallelism: Annotated[int, typer.Option("--parallelism", "-p", min=1, help="Programs at once.")] = 10,
+    timeout: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait at most.")] = 1800,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the runs in the cluster.")] = False,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Play hostile candidates on the cluster, and say what its kernel and its network enforce."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.selftest import selftest as command
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, program or (), parallelism, timeout, keep, output))
+
+
+@app.command()
 def report(
     targets: Annotated[
         list[str],

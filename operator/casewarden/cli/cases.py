@@ -23,7 +23,7 @@ from casewarden.core.model import CaseKey
 from casewarden.ports.kube import PODS, NotFound
 from casewarden_sdk.bundle import BundleError, unpack_bundle
 
-__all__ = ["Asked", "case_rows", "cases", "show"]
+__all__ = ["Asked", "case_rows", "cases", "read_bundle", "show"]
 
 _LINE_WIDTH = 2000
 # Names of a bundle's documents that would say something else in what is shown.
@@ -147,7 +147,7 @@ async def show(access: Access, target: str, asked: Asked, full: bool, output: Ou
         sealed_data = await source.files.read(EvidenceKey(case, "sealed").path())
         sealed = parse_object(sealed_data, "sealed.json") if sealed_data is not None else None
         number = asked.attempt or (sealed or {}).get("attempt") or await _last_attempt(source.files, case)
-        files = await _bundle(source.files, case, number)
+        files = await read_bundle(source.files, case, number)
         pod = await _pod(source, case, number)
     document = {"case": str(case), "attempt": number, "sealed": sealed, **files, "pod": pod}
     emit(document, output, lambda: _show(document, full))
@@ -173,7 +173,7 @@ async def _last_attempt(files: RunFiles, case: CaseKey) -> int:
     return max(numbers)
 
 
-async def _bundle(files: RunFiles, case: CaseKey, attempt: int) -> dict[str, Any]:
+async def read_bundle(files: RunFiles, case: CaseKey, attempt: int) -> dict[str, Any]:
     """Return the documents of a bundle, of a partial one where there is no other, by name without ending."""
     found: dict[str, Any] = {}
     for kind in ("bundle", "partial"):

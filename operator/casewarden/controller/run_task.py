@@ -17,7 +17,7 @@ from casewarden.api.conditions import ConditionType, is_true
 from casewarden.api.evalrun import EvalRun
 from casewarden.api.manifest import parse
 from casewarden.api.reasons import RunReason
-from casewarden.controller.closing import seal_run
+from casewarden.controller.closing import read_usage, seal_run
 from casewarden.controller.ended import Abandoned, Ended
 from casewarden.controller.events import Announcement, announcements
 from casewarden.controller.identity import RunIdentity
@@ -184,6 +184,7 @@ class RunTask:
             try:
                 await self._clear_pods(but_cases=played)
                 if state.plan is not None and state.ledger.is_loaded and state.evidence_digest is None:
+                    await self._read_usage()
                     state.evidence_digest = await self._sealed()
                 state.end, self._may_report = end, True
                 await self.report()
@@ -196,6 +197,13 @@ class RunTask:
         if end.complete:
             result = "complete" if self.written.get("valid") else "invalid"
         self._services.metrics.add(Metric.RUNS_FINISHED, result=result)
+
+    async def _read_usage(self) -> None:
+        try:
+            await self.evidence(lambda: read_usage(self._services.evidence, self.state))
+        except Ended:
+            # What the relay cannot tell is absent, never 0.
+            self._services.metrics.add(Metric.EVIDENCE_INCOMPLETE, part="usage")
 
     async def _sealed(self) -> str | None:
         try:

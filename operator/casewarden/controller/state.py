@@ -47,6 +47,7 @@ class RunState:
     wait: Why | None = None
     end: FinishRun | None = None
     evidence_digest: str | None = None
+    usage: dict[str, Any] | None = None
 
     @property
     def run(self) -> RunIdentity:
@@ -110,6 +111,7 @@ class RunState:
                 images=self.images,
                 evidence_uri=f"runs/{self.run.uid}" if self.plan is not None else None,
                 evidence_digest=self.evidence_digest,
+                usage=self.usage,
             )
         )
         if self.ledger.rows:

@@ -8,7 +8,7 @@ from casewarden.api.names import CANDIDATE, EVIDENCE, TASK
 from casewarden.core import containers as c
 from casewarden.core.facts import CANDIDATE_SHM, CANDIDATE_TMP, ENVIRONMENT_PREFIX, STATE
 from casewarden.core.model import AttemptKey, PlannedCase
-from casewarden.core.pod_context import EnvironmentSpec, KindSpec, PodContext
+from casewarden.core.pod_context import GATEWAY_PORT, EnvironmentSpec, KindSpec, ModelSpec, PodContext
 from casewarden_sdk.canonical import canonical
 
 __all__ = [
@@ -92,8 +92,23 @@ def _attempt(context: PodContext, case: PlannedCase, key: AttemptKey, pod_name: 
             "network": candidate.network,
             "workspace_digest": candidate.workspace_digest,
             "fetch_workspace": candidate.fetch_workspace,
+            **({} if candidate.port is None else {"port": candidate.port}),
         },
+        **({} if context.model is None else {"model": _model(context.model, limits.tokens)}),
         "relay_url": context.relay_url,
+    }
+
+
+def _model(model: ModelSpec, tokens: int | None) -> Manifest:
+    return {
+        "endpoint": model.endpoint,
+        "name": model.name,
+        "dialect": model.dialect,
+        "parameters": dict(model.parameters),
+        "tokens": tokens,
+        "budget": dict(model.budget),
+        "priority": model.priority,
+        "port": GATEWAY_PORT,
     }
 
 

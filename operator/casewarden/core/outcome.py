@@ -254,6 +254,13 @@ def _anything_else(ended: _Ended) -> _Found:
     return AttemptReason.UNKNOWN, f"{phase} and sealed nothing"
 
 
+def _budget_spent(ended: _Ended) -> _Found:
+    message = ended.message
+    if message is None or message.reason != RunReason.BUDGET_SPENT:
+        return None
+    return message.reason, message.error or "the run's budget is spent"
+
+
 _R = AttemptReason
 _IN_POD = "the recorder, in the pod; it is sealed"
 _BOTH = "the recorder, in the pod, and sealed; the operator, of a pod that sealed nothing"
@@ -333,6 +340,12 @@ TABLE: Final[tuple[Row, ...]] = (
         "the run fails before more cases are burnt",
         "environment", "environment_error", "none",
         (RunReason.IMAGE_PULL, RunReason.CANNOT_START, RunReason.UNSCHEDULABLE), _OPERATOR, _could_not_start,
+    ),
+    Row(
+        10,
+        "the run's budget for its model has no room for the next call: the run fails before more is spent",
+        "environment", "environment_error", "none", (RunReason.BUDGET_SPENT,),
+        "the driver, in its termination message", _budget_spent,
     ),
     Row(
         11,

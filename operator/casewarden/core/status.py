@@ -73,6 +73,7 @@ class StatusInput:
     ledger: Mapping[str, Any] | None = None
     evidence_uri: str | None = None
     evidence_digest: str | None = None
+    usage: Mapping[str, Any] | None = None
 
 
 def time_text(seconds: float) -> str:
@@ -108,6 +109,8 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
         status["ledger"] = dict(facts.ledger)
     status["fingerprints"] = _fingerprints(facts)
     status["conditions"] = run_conditions(facts, counted, time_text(facts.now))
+    if facts.usage is not None:
+        status["usage"] = dict(facts.usage)
     return {**status, **_evidence(facts)}
 
 

@@ -42,6 +42,24 @@ class RelayMetrics:
             "casewarden_relay_build_info", "The version that runs; always 1.", ["version"], registry=self.registry
         )
         build.labels(__version__).set(1)
+        self.model_calls = Counter(
+            "casewarden_relay_model_calls_total",
+            "Model calls by what became of them; every further try counts as retried",
+            ["endpoint", "outcome"],
+            registry=self.registry,
+        )
+        self.model_tokens = Counter(
+            "casewarden_relay_model_tokens_total",
+            "Tokens of answered calls",
+            ["endpoint", "kind"],
+            registry=self.registry,
+        )
+        self.model_inside = Gauge(
+            "casewarden_relay_model_slots_used", "Calls that an endpoint has now", ["endpoint"], registry=self.registry
+        )
+        self.model_waiting = Gauge(
+            "casewarden_relay_model_waiting", "Calls that wait for an endpoint", ["endpoint"], registry=self.registry
+        )
         self.uploads = Gauge("casewarden_relay_uploads", "Uploads under way", registry=self.registry)
         self.swept_runs = Counter(
             "casewarden_relay_swept_runs_total",
