@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.candidates import FINISHES_AFTER
+from support.candidates import EXITS_127, FINISHES_AFTER
 from support.kubectl import Kubectl, condition, evalrun, message, reason, workspace
 from support.prometheus import alerts, panel_expressions, scraping
 
@@ -106,13 +106,19 @@ def test_a_real_prometheus_has_data_for_every_panel_and_every_rule(
         watching = stack.enter_context(scraping(tmp_path, ports, own))
         # Three pods at a time is what the quota leaves.
         applied(kubectl, namespace, "watched", 1, parallelism=4)
+        kubectl.apply(
+            workspace(namespace, "exits", {"main.py": EXITS_127}),
+            evalrun(namespace, "exits", task={"name": "support-routing"}, seeds={"values": [17]}, parallelism=1,
+                    candidate={"program": {"workspace": {"configMap": "exits"}}}),
+        )  # fmt: skip
+        kubectl.finished(namespace, "exits")
         status = kubectl.finished(namespace, "watched")
         assert status["score"] == "0.35"
         time.sleep(3)
         expected = [text for text in panel_expressions("2m") if not any(name in text for name in LATER)]
         assert watching.without_data(expected) == set()
         labels = {"namespace": namespace, "run": "watched", "task": "support-routing", "candidate": "watched"}
-        (score,) = watching.query(f'casewarden_run_score{{namespace="{namespace}"}}')
+        (score,) = watching.query(f'casewarden_run_score{{namespace="{namespace}", run="watched"}}')
         assert labels.items() <= score["metric"].items()
         assert score["value"][1] == "0.35"
         (group,) = watching.ask("rules")["groups"]
@@ -120,7 +126,7 @@ def test_a_real_prometheus_has_data_for_every_panel_and_every_rule(
         assert not {"CasewardenNoLeader", "CasewardenRelayDown", "CasewardenWatchStale"} & watching.firing()
         kubectl("-n", namespace, "delete", "evalrun", "watched")
         kubectl.until(
-            lambda: not watching.query(f'casewarden_run_score{{namespace="{namespace}"}}'),
+            lambda: not watching.query(f'casewarden_run_score{{namespace="{namespace}", run="watched"}}'),
             60,
             lambda: "the score of a run that is gone is still shown",
         )
@@ -201,8 +207,11 @@ def test_it_serves_one_namespace_of_a_user_without_cluster_rights_and_leaves_lit
     try:
         kinds = "all,configmaps,roles,rolebindings,networkpolicies,serviceaccounts"
         ours = ["-l", "app.kubernetes.io/name=casewarden", "-o", "name"]
-        left = kubectl("get", kinds, "-n", SYSTEM, *ours, "--ignore-not-found").split()
-        assert [item for item in left if not item.startswith("pod/")] == []
+        kubectl.until(
+            lambda: not kubectl("get", kinds, "-n", SYSTEM, *ours, "--ignore-not-found").split(),
+            90,
+            lambda: kubectl("get", kinds, "-n", SYSTEM, *ours),
+        )
         assert kubectl("get", "crd,clusterroles,clusterrolebindings", *ours).split() == []
         crds = kubectl("get", "crd", "-o", "name").split()
         assert {f"customresourcedefinition.apiextensions.k8s.io/{name}" for name in KEPT} <= set(crds)
