@@ -65,10 +65,12 @@ generated: setup ## Check that the generated files are those of the models
 	$(PYTHON) -m casewarden.api.generate --check
 	cd dev && ../$(PYTHON) -m devkit.dashboards --check
 	cd dev && ../$(PYTHON) -m devkit.chart --check
+	$(PYTHON) -m casewarden.reference --check
 
 .PHONY: crds
 crds: setup ## Write the generated files anew: CRDs, reference pages
 	$(PYTHON) -m casewarden.api.generate
+	$(PYTHON) -m casewarden.reference
 
 .PHONY: dashboards
 dashboards: setup ## Write the Grafana dashboards anew

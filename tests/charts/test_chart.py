@@ -393,7 +393,7 @@ def test_everything_of_the_release_is_in_its_namespace(helm: str) -> None:
 @pytest.mark.parametrize(
     ("values", "field"),
     [
-        ({"operator": {"replicas": 2}}, "operator/replicas"),
+        ({"operator": {"replicas": 4}}, "operator/replicas"),
         ({"operater": {}}, "operater"),
         ({"relay": {"storage": {"type": "s3"}}}, "relay/storage/type"),
         ({"relay": {"storage": {"size": "much"}}}, "relay/storage/size"),

@@ -56,11 +56,6 @@ def own_volume_full(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> No
                          message='Usage of EmptyDir volume "state" exceeds the limit "64Mi".')  # fmt: skip
 
 
-def other_volume_full(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
-    strikes.patch_status(kubectl, namespace, pod["metadata"]["name"], phase="Failed", reason="Evicted",
-                         message='Usage of EmptyDir volume "spool" exceeds the limit "512Mi".')  # fmt: skip
-
-
 def killed(word: str) -> Strike:
     def strike(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
         os.kill(strikes.process(pod, word), signal.SIGKILL)
@@ -83,19 +78,19 @@ BY_ITS_OWN = ("verdict", "agent_error")
 
 @dataclass(frozen=True)
 class Fact:
-    """What is done to the first pod of a run and what the ledger must have of it; the last row is the case's end."""
+    """What is done to the first pods of a run and what the ledger must have of it; the last row is the case's end."""
 
     strike: Strike
     rows: list[tuple[str, str, str | None]]
     spec: Mapping[str, Any] = field(default_factory=dict)
     valid: bool = True
     failed: str | None = None
+    times: int = 1
 
 
 FACTS = {
     "drained": Fact(evicted, [(*LOST_ONCE, "Evicted"), VERDICT]),
     "node-pressure": Fact(under_pressure, [(*LOST_ONCE, "Evicted"), VERDICT]),
-    "spool-full": Fact(other_volume_full, [(*LOST_ONCE, "Evicted"), VERDICT]),
     "own-volume-full": Fact(own_volume_full, [(*BY_ITS_OWN, "StorageLimit")]),
     "deleted": Fact(deleted, [("interruption", "environment_error", "Deleted"), VERDICT]),
     "recorder-killed": Fact(killed(EVIDENCE), [(*LOST_ONCE, "EvidenceFailed"), VERDICT]),
@@ -110,7 +105,8 @@ FACTS = {
         deleted, [("interruption", "environment_error", "Deleted")], {"retries": {"interruptions": 0}}, valid=False
     ),
     "breaker": Fact(
-        killed(TASK), [(*LOST_ONCE, "TaskFailed")], {"parallelism": 1}, valid=False, failed="CircuitBreaker"
+        killed(TASK), [(*LOST_ONCE, "TaskFailed")] * 3, {"parallelism": 1, "retries": {"environment": 5}},
+        valid=False, failed="CircuitBreaker", times=3,
     ),
 }  # fmt: skip
 
@@ -119,17 +115,19 @@ FACTS = {
 def struck(kubectl: Kubectl, module_namespace: str) -> str:
     """The namespace in which each fact has befallen a run of its own, and every run is over."""
     for name, fact in FACTS.items():
-        run(kubectl, module_namespace, name, 12, **fact.spec)
-    waiting = dict(FACTS)
+        run(kubectl, module_namespace, name, 18, **fact.spec)
+    waiting = {name: fact.times for name, fact in FACTS.items()}
+    struck: set[str] = set()
 
     def strike() -> bool:
-        for name in list(waiting):
-            pod = strikes.playing(kubectl, module_namespace, name)
-            if pod is not None:
-                waiting.pop(name).strike(kubectl, module_namespace, pod)
-        return not waiting
+        for name, pod in strikes.playing(kubectl, module_namespace).items():
+            if waiting.get(name) and pod["metadata"]["uid"] not in struck:
+                struck.add(pod["metadata"]["uid"])
+                waiting[name] -= 1
+                FACTS[name].strike(kubectl, module_namespace, pod)
+        return not any(waiting.values())
 
-    kubectl.until(strike, 240, lambda: f"{sorted(waiting)} have not started: {kubectl.picture(module_namespace)}")
+    kubectl.until(strike, 240, lambda: f"still to be struck: {waiting}: {kubectl.picture(module_namespace)}")
     for name in FACTS:
         kubectl.finished(module_namespace, name)
     return module_namespace
@@ -193,8 +191,7 @@ def test_a_preempted_pod_is_tried_again(kubectl: Kubectl, namespace: str) -> Non
     try:
         run(kubectl, namespace, "preempted", 12, podTemplate={
             "priorityClassName": low, "candidate": {"resources": {"requests": {"cpu": "400m"}}}})  # fmt: skip
-        pod = kubectl.until(lambda: strikes.playing(kubectl, namespace, "preempted"), 90,
-                            lambda: kubectl.picture(namespace))  # fmt: skip
+        pod = strikes.play(kubectl, namespace, "preempted")
         free = _free_cpu(kubectl, pod["spec"]["nodeName"])
         image = next(item["image"] for item in pod["spec"]["containers"] if item["name"] == "candidate")
         kubectl.apply(_sleeper(namespace, high, image, f"{free + 200}m"))
@@ -310,9 +307,8 @@ def test_a_relay_that_is_away_costs_no_attempt(kubectl: Kubectl, namespace: str,
             assert condition(kubectl.status(namespace, when), "Finished") == "False"
     else:
         run(kubectl, namespace, when, 10 if when == "while-it-plays" else 4)
-        kubectl.until(lambda: strikes.playing(kubectl, namespace, when), 90, lambda: kubectl.picture(namespace))
         # The claim comes before the candidate starts.
-        time.sleep(2.0)
+        strikes.play(kubectl, namespace, when)
         with strikes.relay_away(kubectl):
             time.sleep(5 if when == "while-it-plays" else 25)
             if when == "after-the-verdict":
@@ -339,7 +335,7 @@ def test_an_api_server_that_is_away_costs_no_attempt(kubectl: Kubectl, namespace
 
 def test_a_namespace_goes_while_its_runs_are_played(kubectl: Kubectl, namespace: str) -> None:
     run(kubectl, namespace, "going", 20)
-    kubectl.until(lambda: strikes.playing(kubectl, namespace, "going"), 90, lambda: kubectl.picture(namespace))
+    strikes.play(kubectl, namespace, "going")
     kubectl("delete", "namespace", namespace, "--wait=false")
     kubectl.until(lambda: not kubectl("get", "namespace", namespace, "--ignore-not-found").strip(), 90,
                   lambda: kubectl("get", "namespace", namespace, "-o", "yaml"))  # fmt: skip

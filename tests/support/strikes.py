@@ -35,17 +35,34 @@ def events(kubectl: Kubectl, namespace: str, run: str) -> set[tuple[str, str]]:
     }
 
 
-def playing(kubectl: Kubectl, namespace: str, run: str) -> dict[str, Any] | None:
-    """Return a pod of a run in which the candidate can already have been started, None while there is none."""
-    for pod in kubectl.pods_of(namespace, run):
-        states = pod["status"].get("containerStatuses", ())
-        if (
-            "deletionTimestamp" not in pod["metadata"]
-            and len(states) > 1
-            and all("running" in s["state"] for s in states)
-        ):
-            return pod
-    return None
+def playing(kubectl: Kubectl, namespace: str) -> dict[str, dict[str, Any]]:
+    """Return the pods whose candidate runs, by the name of their run."""
+    pods = kubectl.list("pods", namespace, "casewarden.dev/role=case")
+    started = _uids_with("main.py")
+    return {
+        pod["metadata"]["ownerReferences"][0]["name"]: pod
+        for pod in pods
+        if "deletionTimestamp" not in pod["metadata"] and any(pod["metadata"]["uid"] in text for text in started)
+    }
+
+
+def play(kubectl: Kubectl, namespace: str, run: str) -> dict[str, Any]:
+    """Wait until the candidate of a run runs, and return its pod."""
+    return kubectl.until(
+        lambda: playing(kubectl, namespace).get(run), 120, lambda: kubectl.picture(namespace), pause=0.2
+    )
+
+
+def _uids_with(word: str) -> list[str]:
+    """Return the cgroups, as text, of this machine's processes with a word in their command; nodes are on it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and word in (entry / "cmdline").read_bytes().decode("utf-8", "replace"):
+                found.append((entry / "cgroup").read_text().replace("_", "-"))
+        except OSError:
+            continue
+    return found
 
 
 def evict(kubectl: Kubectl, namespace: str, pod: str) -> None:

@@ -279,7 +279,9 @@ class EvalRunSpec(ApiModel):
         "was assessed stays assessed.",
     )
     active_deadline_seconds: Annotated[int, Field(ge=1, le=31_536_000)] | None = Field(
-        default=None, description="Seconds after the start at which an unfinished run fails. Default: none."
+        default=None,
+        description="Seconds after the start at which an unfinished run fails. Suspending a run stops this clock, and "
+        "resuming it starts the clock anew, as with a Job. Default: none.",
     )
     ttl_seconds_after_finished: Annotated[int, Field(ge=0, le=315_360_000)] | None = Field(
         default=None,

@@ -25,7 +25,7 @@ from casewarden.controller.ledger import Ledger
 from casewarden.controller.playing import Playing
 from casewarden.controller.preparing import prepare
 from casewarden.controller.services import Services
-from casewarden.controller.state import RunState, started_at
+from casewarden.controller.state import RunState, active_since
 from casewarden.controller.status_writer import Overtaken, RunGone, StatusWriter
 from casewarden.core.model import FinishRun, RunPolicy
 from casewarden.core.policies.deadline import past_deadline
@@ -36,6 +36,7 @@ from casewarden.ports.kube import (
     PODS,
     Conflict,
     Forbidden,
+    Invalid,
     KubeError,
     Manifest,
     NotFound,
@@ -124,9 +125,13 @@ class RunTask:
                     self._failed(error, "api")
                 except (KubeError, EvidenceUnavailable, EvidenceRefused) as error:
                     self._failed(error, "api" if isinstance(error, KubeError) else "relay")
+                    if isinstance(error, Invalid) and not failures:
+                        self._confess(error)
                 except Exception as error:
                     log.exception("run %s: the task failed and starts again", self.state.run)
                     self._failed(error, "internal")
+                    if not failures:
+                        self._confess(error)
                 finally:
                     await self._stop_playing()
                 failures += 1
@@ -139,6 +144,11 @@ class RunTask:
         self._services.metrics.add(Metric.RECONCILE_ERRORS, type=kind)
         if kind != "internal":
             log.warning("run %s: %s; trying again", self.state.run, error)
+
+    def _confess(self, error: Exception) -> None:
+        """Tell the user of a failure that waiting will hardly heal: no condition of the run would show it."""
+        message = f"the operator failed at this run and goes on trying: {type(error).__name__}: {error}"
+        self._services.announcer.post(self.state.body, Announcement("Warning", "OperatorError", message))
 
     async def _back_off(self, failures: int) -> None:
         if self.state.wait is not None:
@@ -231,7 +241,7 @@ class RunTask:
 
     def policy(self) -> RunPolicy:
         """See ``Hands``."""
-        return self.state.policy(started_at(self._writer.written))
+        return self.state.policy(active_since(self._writer.written))
 
     def wake(self) -> None:
         """See ``Hands``."""

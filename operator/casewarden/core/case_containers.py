@@ -22,8 +22,11 @@ SPOOL_MIB: Final = 512
 SHM_MIB: Final = 16
 ENVIRONMENT_TMP_MIB: Final = 64
 _TASK_MEMORY_MIB: Final = 512
+_WORKSPACE: Final = "/candidate"
 _SHIM_IN_IMAGE: Final = "/usr/local/bin/shim"
 _DIAL: Final = ("/casewarden/bin/shim", "--dial", "/casewarden/socket/shim.sock")
+# An environment's shim waits for its driver, whose image may still be on its way; the pod's own deadline ends the wait.
+_DIAL_DRIVER: Final = (*_DIAL, "--retry", "7200")
 _RECORDER: Final = ("python3", "-I", "-m", "casewarden.casepod")
 
 
@@ -38,8 +41,8 @@ def evidence(context: PodContext, case: PlannedCase, key: AttemptKey, pod_name: 
         c.mount("evidence-tmp", "/tmp"),  # noqa: S108
         c.mount("token", "/var/run/casewarden", read_only=True),
     ]
-    if candidate is not None:
-        mounts.append(c.mount("workspace", "/candidate", read_only=not candidate.fetch_workspace))
+    if candidate is not None and candidate.has_workspace:
+        mounts.append(c.mount("workspace", _WORKSPACE, read_only=not candidate.fetch_workspace))
     return {
         "name": EVIDENCE,
         "image": context.evidence_image,
@@ -114,17 +117,20 @@ def _model(model: ModelSpec, tokens: int | None) -> Manifest:
 
 def candidate_container(context: PodContext, image: str, uid: int) -> Manifest:
     """Return the container of the untrusted program; it starts nothing until the recorder says so."""
+    has_workspace = context.candidate is not None and context.candidate.has_workspace
     return {
         "name": CANDIDATE,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": list(_DIAL),
+        # An image may bring the program's files there. Where it does not, the runtime makes the folder.
+        "workingDir": _WORKSPACE,
         "resources": candidate_resources(context),
         "securityContext": c.restricted(uid),
         "volumeMounts": [
             c.mount("bin", "/casewarden/bin", read_only=True),
             c.mount("candidate-socket", "/casewarden/socket", read_only=True),
-            c.mount("workspace", "/candidate", read_only=True),
+            *([c.mount("workspace", _WORKSPACE, read_only=True)] if has_workspace else []),
             c.mount(STATE, "/state"),
             c.mount(CANDIDATE_TMP, "/tmp"),  # noqa: S108
             c.mount(CANDIDATE_SHM, "/dev/shm"),  # noqa: S108
@@ -139,7 +145,7 @@ def environment_container(environment: EnvironmentSpec, uid: int) -> Manifest:
         "name": name,
         "image": environment.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": list(_DIAL),
+        "command": list(_DIAL_DRIVER),
         "resources": environment_resources(environment),
         "securityContext": c.restricted(uid) if environment.profile == "restricted" else _baseline(),
         "terminationMessagePolicy": "FallbackToLogsOnError",

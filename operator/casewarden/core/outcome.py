@@ -82,6 +82,7 @@ class _Ended:
             pod is None
             or facts.disruption(pod, self.context.now) is not None
             or facts.was_deleted(pod)
+            or facts.was_told_to_stop(pod)
             or facts.past_deadline(pod)
             or self.context.stopped is not None
         )
@@ -231,7 +232,7 @@ def _own_container_failed(ended: _Ended) -> _Found:
         return None
     task = facts.task_of(pod)
     # 143 is the driver that was told to stop, by whom is not known here.
-    if task is not None and task.exit_code not in (0, 143, None) and task.reason != "ContainerStatusUnknown":
+    if task is not None and task.exit_code not in (0, facts.STOPPED, None) and task.reason != "ContainerStatusUnknown":
         return AttemptReason.TASK_FAILED, f"the driver ended with exit code {task.exit_code} {task.reason}".rstrip()
     return None
 

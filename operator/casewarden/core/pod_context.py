@@ -58,6 +58,11 @@ class CandidateSpec:
     port: int | None = None
     """Of a server; None for a program."""
 
+    @property
+    def has_workspace(self) -> bool:
+        """Tell whether its files come from outside its image; else ``/candidate`` is what the image has there."""
+        return self.fetch_workspace or self.workspace_config_map is not None
+
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:

@@ -33,6 +33,8 @@ __all__ = [
 
 MAX_FAILURES: Final = 20
 MAX_FAILURE_BYTES: Final = 300
+# As many as the schema has room for.
+MAX_IMAGES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +220,7 @@ def _fingerprints(facts: StatusInput) -> dict[str, Any]:
     if facts.conditions_fingerprint is not None:
         known["conditions"] = facts.conditions_fingerprint
     if facts.images:
-        known["images"] = dict(sorted(facts.images.items()))
+        known["images"] = dict(sorted(facts.images.items())[:MAX_IMAGES])
     return known
 
 

@@ -16,7 +16,9 @@ FEWEST_ATTEMPTS: Final = 3
 
 
 def common_cause(rows: Iterable[LedgerRow], parallelism: int, reasons: Set[str]) -> FinishRun | None:
-    """Return the failure of a run whose first attempts, its parallelism but 3 to 5, all ended for one of ``reasons``, or None.
+    """Return the failure of a run whose first attempts all ended for one of ``reasons``, or None.
+
+    They are as many as its parallelism, but 3 to 5.
 
     Attempts that somebody stopped say nothing. One verdict is enough to show that the run can work.
     """

@@ -31,8 +31,8 @@ def rows(*reasons: str | None) -> list[LedgerRow]:
         pytest.param(3, ["TaskFailed", "EvidenceFailed", "TaskFailed"], False, id="two reasons"),
         pytest.param(3, ["Evicted"] * 3, False, id="a reason that is the cluster's"),
         pytest.param(3, ["TaskFailed", "TaskFailed", "TaskFailed", None], False, id="a verdict shows that it can work"),
-        pytest.param(3, ["TaskFailed", "Deleted", "TaskFailed", "TaskFailed"], True, id="what somebody deleted says nothing"),
-        pytest.param(3, ["TaskFailed", "TaskFailed", "TaskFailed", "Unknown"], True, id="what comes later does not help"),
+        pytest.param(3, ["TaskFailed", "Deleted", "TaskFailed", "TaskFailed"], True, id="a deleted one says nothing"),
+        pytest.param(3, ["TaskFailed", "TaskFailed", "TaskFailed", "Unknown"], True, id="later ones do not help"),
         pytest.param(3, ["Unknown", "TaskFailed", "TaskFailed", "TaskFailed"], False, id="it is the first that count"),
     ],
 )
