@@ -235,7 +235,9 @@ def test_every_binding_names_a_role_and_an_account_that_are_there(documents: lis
 def test_an_operator_of_some_namespaces_has_rights_in_those_alone(helm: str) -> None:
     documents = template(helm, VALUES["for two namespaces"])
     owners = [
-        document["metadata"] for document in of_kind(documents, "Role") if "operator" in document["metadata"]["name"]
+        document["metadata"]
+        for document in of_kind(documents, "Role")
+        if document["metadata"]["name"] == "casewarden-operator"
     ]
     assert {meta["namespace"] for meta in owners} == {"evals", "research"}
     assert "casewarden-operator" not in {d["metadata"]["name"] for d in of_kind(documents, "ClusterRole")}
