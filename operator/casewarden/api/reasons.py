@@ -66,6 +66,8 @@ class RunReason(StrEnum):
     UNSCHEDULABLE = "Unschedulable"
     QUOTA_EXCEEDED = "QuotaExceeded"
     REFUSED = "Refused"
+    UNKNOWN_ENDPOINT = "UnknownEndpoint"
+    BUDGET_SPENT = "BudgetSpent"
     CIRCUIT_BREAKER = "CircuitBreaker"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     LEDGER_LOST = "LedgerLost"

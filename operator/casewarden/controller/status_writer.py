@@ -62,7 +62,7 @@ def difference(old: Any, new: Any) -> Any:
 
 
 def _is_behind(status: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
-    """Tell whether a status was made without knowing the one there: other seeds, fewer rows, or the last word."""
+    """Tell whether a status was made without knowing the one that is there: other seeds, fewer rows, no end."""
     if written.get("seeds") not in (None, status.get("seeds")) and status.get("seeds"):
         return True
     rows, more = ((item.get("ledger") or {}).get("rows", 0) for item in (status, written))

@@ -17,7 +17,7 @@ from casewarden.core.model import AttemptKey, CaseKey, LedgerRow
 from casewarden_sdk.canonical import canonical, sha256_bytes
 
 __all__ = [
-    "META", "PLAN", "RESULTS", "RUN", "RUN_FILES", "SEALED_FIELDS", "EvidenceKey", "case_prefix", "json_file",
+    "META", "PLAN", "RESULTS", "RUN", "RUN_FILES", "SEALED_FIELDS", "USAGE", "EvidenceKey", "case_prefix", "json_file",
     "meta_document", "parse_evidence_key", "result_row", "results_file", "root_digest", "row_of_result",
     "run_document", "run_key", "workspace_key",
 ]  # fmt: skip
@@ -26,6 +26,7 @@ META: Final = "meta.json"
 PLAN: Final = "plan.json"
 RESULTS: Final = "results.jsonl"
 RUN: Final = "run.json"
+USAGE: Final = "usage.json"
 RUN_FILES: Final = (META, PLAN, RESULTS, RUN)
 SEALED_FIELDS: Final = frozenset({
     "v", "run_uid", "seed", "case_id", "repeat", "attempt", "pod_uid", "digest", "status", "checks", "reason", "error",

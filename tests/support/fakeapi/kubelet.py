@@ -50,6 +50,7 @@ class Kubelet:
         self.plans = 0
         self.plan_again: Callable[[dict[str, Any]], dict[str, Any]] = lambda plan: plan
         self.images = "registry.example/x@sha256:" + "1" * 64
+        self.others: dict[str, str] = {}
         self._stopped: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         api.hooks.append(self._on_event)
@@ -79,8 +80,9 @@ class Kubelet:
         current = self.api.get("pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
         if current["metadata"]["uid"] != pod["metadata"]["uid"]:
             raise KeyError
+        named = {container["name"]: container["image"] for container in pod["spec"]["containers"]}
         for container in (*main, *(side or ())):
-            container["imageID"] = self.images
+            container["imageID"] = self.others.get(named.get(container["name"], ""), self.images)
         status: Object = {"phase": phase, "startTime": pj.time(self.api.clock()), "containerStatuses": main}
         status["conditions"] = [{"type": "PodScheduled", "status": "True"}]
         if side:

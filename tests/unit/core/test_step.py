@@ -236,6 +236,14 @@ class TestFailing:
         assert result.failing.reason == "DeadlineExceeded"
         assert of(step(replace(late, pods=()), NOW), FinishRun) == [result.failing]
 
+    def test_a_failing_run_does_not_end_while_an_attempt_is_open(self):
+        late = replace(POLICY, deadline=NOW)
+        vanished = view(1, policy=late, known={attempt(): alive()})
+        assert of(step(vanished, NOW), FinishRun) == []
+        flying = view(1, policy=late, in_flight=(InFlight(attempt(), NOW + 30),))
+        assert (of(step(flying, NOW), FinishRun), step(flying, NOW).wake_at) == ([], NOW + 30)
+        assert of(step(flying, NOW + 30), FinishRun) != []
+
     def test_a_run_that_completes_in_time_is_not_failed_by_its_deadline(self):
         done = view(1, policy=replace(POLICY, deadline=NOW), rows=(row(attempt()),))
         assert of(step(done, NOW + 5), FinishRun) == [FinishRun(True, "Completed")]
@@ -244,7 +252,7 @@ class TestFailing:
         assert step(view(1, policy=replace(POLICY, deadline=NOW + 7), pods=(alive(),)), NOW).wake_at == NOW + 7
 
     def test_first_attempts_that_all_fail_for_one_reason_of_ours_fail_the_run(self):
-        rows = tuple(row(attempt(n), "environment", reason="EvidenceFailed", error="no disk") for n in (0, 1))
+        rows = tuple(row(attempt(n), "environment", reason="EvidenceFailed", error="no disk") for n in (0, 1, 2))
         (end,) = of(step(view(9, rows=rows), NOW), FinishRun)
         assert (end.complete, end.reason) == (False, "CircuitBreaker")
         assert "EvidenceFailed: no disk" in end.message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,8 +27,10 @@ class Standing:
     not_before: float = 0.0
 
 
-def standing(rows: Iterable[LedgerRow], policy: RunPolicy) -> Standing:
+def standing(rows: Sequence[LedgerRow], policy: RunPolicy) -> Standing:
     """Judge a case by its rows. Budgets are how often it is tried *again*: two retries are three attempts."""
+    if len(rows) == 1 and rows[0].kind == "verdict":
+        return Standing(rows[0])
     ordered = sorted(rows, key=lambda row: row.key.attempt)
     verdict = next((row for row in ordered if row.kind == "verdict"), None)
     if verdict is not None:
