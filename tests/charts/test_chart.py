@@ -586,3 +586,14 @@ def test_an_admin_may_what_an_editor_may_and_read_evidence(plain: list[Document]
     admin, editor = named(plain, "ClusterRole", "casewarden-admin"), named(plain, "ClusterRole", "casewarden-editor")
     reader = named(plain, "ClusterRole", "casewarden-evidence-reader")
     assert admin["rules"] == [*editor["rules"], *reader["rules"]]
+
+
+def test_a_budget_keeps_one_operator_where_there_is_a_standby_and_blocks_no_drain_where_there_is_none(
+    helm: str, plain: list[Document]
+) -> None:
+    assert of_kind(plain, "PodDisruptionBudget") == []
+    documents = template(helm, {"operator": {"replicas": 2}})
+    (budget,) = of_kind(documents, "PodDisruptionBudget")
+    assert budget["spec"]["minAvailable"] == 1
+    labels = named(documents, "Deployment", "casewarden-operator")["spec"]["template"]["metadata"]["labels"]
+    assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
