@@ -232,6 +232,14 @@ def test_every_binding_names_a_role_and_an_account_that_are_there(documents: lis
     assert {pod["serviceAccountName"] for _, pod in pods(documents)} <= accounts
 
 
+def test_operators_share_one_lease_and_may_touch_no_other(plain: list[Document]) -> None:
+    create, use = named(plain, "Role", "casewarden-operator-lease")["rules"]
+    assert (create["resources"], create["verbs"]) == (["leases"], ["create"])
+    assert (use["resourceNames"], use["verbs"]) == (["casewarden-operator"], ["get", "update"])
+    (container,) = dict(pods(plain))["casewarden-operator"]["containers"]
+    assert parse_settings(container["args"], {}).lease == use["resourceNames"][0]
+
+
 def test_an_operator_of_some_namespaces_has_rights_in_those_alone(helm: str) -> None:
     documents = template(helm, VALUES["for two namespaces"])
     owners = [

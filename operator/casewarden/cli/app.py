@@ -78,7 +78,7 @@ def _usage(error: Exception) -> str | None:
         return None
     context = getattr(error, "ctx", None)
     where = f"; see {context.command_path} --help" if context is not None else ""
-    return f"{message()}{where}"
+    return f"{message().rstrip('.')}{where}"
 
 
 def _complain(name: str, message: str, code: int) -> int:

@@ -45,7 +45,7 @@ class LeaseTimes:
     retry: int = 1
 
 
-class _Lock(LeaseLock):  # type: ignore[misc]  # the library has no types
+class _Lock(LeaseLock):
     """The library's, but an API server that is away is a failed try and not the end, and no try outlasts its turn."""
 
     def __init__(self, *args: Any, seconds: float) -> None:
@@ -160,5 +160,5 @@ def _configuration(connection: Connection) -> Configuration:
             target.api_key["authorization"] = await connection.token.header() or ""
 
     if connection.token is not None:
-        configuration.refresh_api_key_hook = refresh
+        configuration.refresh_api_key_hook = refresh  # type: ignore[assignment]  # the library types it None
     return configuration
