@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -9,7 +10,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 
 from casewarden import __version__
 from casewarden.api.reasons import AttemptReason, RunReason
-from casewarden.ports.metrics import Metric
+from casewarden.ports.metrics import Metric, Sample
 
 __all__ = ["DEFINITIONS", "Definition", "PrometheusMetrics"]
 
@@ -20,12 +21,21 @@ _QUICK: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30)
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One metric: its type, its help text, its labels with every value that each may have, and buckets in seconds."""
+    """One metric: its type, its help text, its labels with every value that each may have, and buckets in seconds.
+
+    ``open`` are labels whose values come from users; only a gauge that is replaced as a whole may have any.
+    """
 
     type: Literal["counter", "gauge", "histogram"]
     help: str
     labels: dict[str, tuple[str, ...]]
     buckets: tuple[float, ...] = ()
+    open: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all labels."""
+        return (*self.open, *self.labels)
 
 
 _OUTCOMES: Final = ("passed", "failed", "agent_error", "environment_error", "interruption", "suspended")
@@ -77,6 +87,14 @@ DEFINITIONS: Final[dict[Metric, Definition]] = {
         "counter", "Requests to the API server.",
         {"verb": ("GET", "POST", "PATCH", "DELETE"), "code": ("2xx", "3xx", "4xx", "5xx", "none")},
     ),
+    Metric.SLOTS: Definition(
+        "gauge", "Slots of a pool of the catalogue: its limit, and what its runs use, have, want and are kept.",
+        {"side": ("agents", "tasks"), "state": ("limit", "used", "assigned", "wanted", "kept")}, open=("pool",),
+    ),
+    Metric.SLOTS_LONGEST_WAIT: Definition(
+        "gauge", "Seconds for which the longest-waiting run has had no slot.", {},
+    ),
+    Metric.SLOTS_SOLVE: Definition("histogram", "Seconds of giving out the slots once.", {}, _QUICK),
     Metric.LOOP_LAG: Definition("gauge", "Seconds by which the event loop was late at the last look.", {}),
     Metric.BUILD_INFO: Definition("gauge", "The version that runs; always 1.", {"version": (__version__,)}),
 }  # fmt: skip
@@ -89,7 +107,7 @@ class PrometheusMetrics:
         self.registry = CollectorRegistry()
         self._made: dict[Metric, Counter | Gauge | Histogram] = {}
         for metric, definition in DEFINITIONS.items():
-            labels = tuple(definition.labels)
+            labels = definition.names
             name = metric.removesuffix("_total")
             if definition.type == "counter":
                 self._made[metric] = Counter(name, definition.help, labels, registry=self.registry)
@@ -118,14 +136,25 @@ class PrometheusMetrics:
         if isinstance(made, Histogram):
             made.observe(value)
 
+    def replace(self, metric: Metric, samples: Iterable[Sample]) -> None:
+        """See ``Metrics``."""
+        made = self._made[metric]
+        if not isinstance(made, Gauge):
+            return
+        made.clear()
+        for labels, value in samples:
+            self.set(metric, value, **labels)
+
     def text(self) -> bytes:
         """Return everything in the Prometheus text format."""
         return generate_latest(self.registry)
 
     def _child(self, metric: Metric, labels: dict[str, str]) -> Counter | Gauge | Histogram:
-        allowed = DEFINITIONS[metric].labels
-        if not allowed:
+        definition = DEFINITIONS[metric]
+        if not definition.names:
             return self._made[metric]
-        values = [labels.get(name, "other") for name in allowed]
-        closed = [value if value in allowed[name] else "other" for name, value in zip(allowed, values, strict=True)]
-        return self._made[metric].labels(*closed)
+        values = [labels.get(name, "other") for name in definition.open]
+        for name, allowed in definition.labels.items():
+            value = labels.get(name, "other")
+            values.append(value if value in allowed else "other")
+        return self._made[metric].labels(*values)

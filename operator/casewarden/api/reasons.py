@@ -65,6 +65,7 @@ class RunReason(StrEnum):
     CANNOT_START = "CannotStart"
     UNSCHEDULABLE = "Unschedulable"
     QUOTA_EXCEEDED = "QuotaExceeded"
+    WAITING_FOR_SLOTS = "WaitingForSlots"
     REFUSED = "Refused"
     CIRCUIT_BREAKER = "CircuitBreaker"
     DEADLINE_EXCEEDED = "DeadlineExceeded"

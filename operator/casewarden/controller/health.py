@@ -1,4 +1,4 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``.
+"""``/healthz``, ``/readyz``, ``/metrics`` and ``/slots``.
 
 Unhealthy is what a restart would heal: an event loop that is late, an informer or a run whose task stands still. An API
 server that is away is none of these: whoever waits for it goes on turning.
@@ -7,6 +7,7 @@ server that is away is none of these: whoever waits for it goes on turning.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from aiohttp import web
 
@@ -75,8 +76,10 @@ class Health:
         return found
 
 
-async def serve(health: Health, metrics_text: Callable[[], bytes], host: str, port: int) -> web.AppRunner:
-    """Serve the three pages; the caller cleans the runner up."""
+async def serve(
+    health: Health, metrics_text: Callable[[], bytes], slots_table: Callable[[], dict[str, Any]], host: str, port: int
+) -> web.AppRunner:
+    """Serve the pages; the caller cleans the runner up."""
 
     async def healthz(request: web.Request) -> web.Response:
         problems = health.problems()
@@ -91,8 +94,12 @@ async def serve(health: Health, metrics_text: Callable[[], bytes], host: str, po
     async def metrics(request: web.Request) -> web.Response:
         return web.Response(body=metrics_text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
+    async def slots(request: web.Request) -> web.Response:
+        return web.json_response(slots_table())
+
     app = web.Application()
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
+    app.add_routes([web.get("/slots", slots)])
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, host, port).start()

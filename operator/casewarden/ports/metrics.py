@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Protocol
 
-__all__ = ["Metric", "Metrics", "NoMetrics", "RecordedMetrics"]
+__all__ = ["Metric", "Metrics", "NoMetrics", "RecordedMetrics", "Sample"]
+
+Sample = tuple[Mapping[str, str], float]
+"""Labels and value of one series."""
 
 
 class Metric(StrEnum):
@@ -26,6 +30,9 @@ class Metric(StrEnum):
     WATCH_LAST_EVENT = "casewarden_watch_last_event_timestamp_seconds"
     STATUS_CONFLICTS = "casewarden_status_write_conflicts_total"
     API_REQUESTS = "casewarden_api_requests_total"
+    SLOTS = "casewarden_slots"
+    SLOTS_LONGEST_WAIT = "casewarden_slots_longest_wait_seconds"
+    SLOTS_SOLVE = "casewarden_slots_solve_seconds"
     LOOP_LAG = "casewarden_event_loop_lag_seconds"
     BUILD_INFO = "casewarden_build_info"
 
@@ -42,6 +49,9 @@ class Metrics(Protocol):
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
         """Add one observation to a histogram."""
 
+    def replace(self, metric: Metric, samples: Iterable[Sample]) -> None:
+        """Make these the only series of a gauge; the caller bounds their number."""
+
 
 class NoMetrics:
     """Counts nothing."""
@@ -53,6 +63,9 @@ class NoMetrics:
         """Do nothing."""
 
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
+        """Do nothing."""
+
+    def replace(self, metric: Metric, samples: Iterable[Sample]) -> None:
         """Do nothing."""
 
 
@@ -76,6 +89,13 @@ class RecordedMetrics:
         """Keep one observation."""
         self.observations.setdefault(_key(metric, labels), []).append(value)
 
+    def replace(self, metric: Metric, samples: Iterable[Sample]) -> None:
+        """Keep these and forget what the gauge had."""
+        for key in [key for key in self.gauges if key[0] == str(metric)]:
+            del self.gauges[key]
+        for labels, value in samples:
+            self.set(metric, value, **labels)
 
-def _key(metric: Metric, labels: dict[str, str]) -> tuple[str, ...]:
+
+def _key(metric: Metric, labels: Mapping[str, str]) -> tuple[str, ...]:
     return (str(metric), *(f"{name}={value}" for name, value in sorted(labels.items())))

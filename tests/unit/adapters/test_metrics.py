@@ -18,7 +18,8 @@ NAMES = {
     "casewarden_reconcile_duration_seconds", "casewarden_reconcile_errors_total",
     "casewarden_watch_last_event_timestamp_seconds",
     "casewarden_status_write_conflicts_total", "casewarden_api_requests_total", "casewarden_event_loop_lag_seconds",
-    "casewarden_build_info",
+    "casewarden_build_info", "casewarden_slots", "casewarden_slots_longest_wait_seconds",
+    "casewarden_slots_solve_seconds",
 }  # fmt: skip
 
 
@@ -56,7 +57,7 @@ def test_a_foreign_label_value_is_counted_as_other() -> None:
 def test_every_metric_can_be_moved_and_is_then_shown() -> None:
     metrics = PrometheusMetrics()
     for metric, definition in DEFINITIONS.items():
-        labels = {name: values[0] for name, values in definition.labels.items()}
+        labels = {name: values[0] for name, values in definition.labels.items()} | dict.fromkeys(definition.open, "x")
         if definition.type == "counter":
             metrics.add(metric, 2, **labels)
         elif definition.type == "gauge":
