@@ -43,8 +43,11 @@ def s3_server(folder: Path, host: str = "127.0.0.1") -> Iterator[S3Server]:
     """Run a server for as long as the context is open."""
     root, port = folder / "buckets", _free_port()
     root.mkdir()
+    meta = folder / "meta"
+    meta.mkdir()
     program = programs.ensure(programs.S3) / "versitygw"
-    command = [str(program), "--port", f"{host}:{port}", "--quiet", "--health", "/health", "posix", str(root)]
+    # Not every file system has the extended attributes that it would use instead.
+    command = [str(program), "--port", f"{host}:{port}", "--quiet", "posix", "--sidecar", str(meta), str(root)]
     credentials = {"ROOT_ACCESS_KEY": ACCESS, "ROOT_SECRET_KEY": SECRET}
     log = folder / "s3.log"
     with log.open("wb") as output:

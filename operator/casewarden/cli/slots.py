@@ -48,7 +48,10 @@ def show_table(found: Mapping[str, Any]) -> None:
     if not found["runs"]:
         print_line("no run that is going on is in a pool")
         return
-    rows = [{**run, "waits": duration_text(run["waitingSeconds"]) if run["waitingSeconds"] else None} for run in found["runs"]]
+    rows = [
+        {**run, "waits": duration_text(run["waitingSeconds"]) if run["waitingSeconds"] else None}
+        for run in found["runs"]
+    ]
     print_rows(_RUNS, rows)
 
 
@@ -80,7 +83,9 @@ async def _answer_of(cluster: Cluster, pod: str) -> dict[str, Any]:
         while not answer.content.at_eof() and len(body) < _MAX_ANSWER:
             body += await answer.content.read(_MAX_ANSWER)
         if answer.status != 200:
-            raise Failure(f"operator {pod} answers HTTP {answer.status} when it is asked for slots: is it an older one?")
+            raise Failure(
+                f"operator {pod} answers HTTP {answer.status} when it is asked for slots: is it an older one?"
+            )
     try:
         found: dict[str, Any] = json.loads(body)
     except ValueError:

@@ -50,8 +50,7 @@ class S3Store:
                 "timeout": timedelta(seconds=_SECONDS),
                 "connect_timeout": timedelta(seconds=10),
             },
-            retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=20)},
-            **options,
+            **{"retry_config": {"max_retries": 3, "retry_timeout": timedelta(seconds=20)}, **options},
         )
         self._large = asyncio.Semaphore(_LARGE_AT_ONCE)
 
