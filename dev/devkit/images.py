@@ -144,7 +144,7 @@ def _shim(folder: Path) -> None:
 
 
 def _evidence(folder: Path) -> None:
-    _locked(folder, "--prune", "pydantic")  # the recorder does without it
+    _locked(folder, "--prune", "pydantic", "--extra", "gateway")  # the recorder does without it
     _shim(folder)
 
 

@@ -40,6 +40,7 @@ from casewarden.controller.timers import Timers
 from casewarden.ports.clock import Clock, SystemClock
 from casewarden.ports.evidence import Evidence
 from casewarden.ports.kube import PODS, KubeApi
+from casewarden.ports.metrics import Metric
 from casewarden.settings import Settings
 
 __all__ = ["CatalogueError", "Operator", "read_catalogue"]
@@ -147,6 +148,7 @@ class Operator:
         runner = await serve(health, self._metrics_text, self._slots.table, settings.host, settings.port)
         self._stack.push_async_callback(runner.cleanup)
         self.address = _address(runner)
+        self.metrics.set(Metric.LEADER, 1)
         log.info("health and metrics on %s, API server %s", self.address, self._connection.server)
         return self
 

@@ -219,9 +219,12 @@ class World:
         """Tell whether the watch has something to say that the operator has not seen."""
         return self.seen != {record.uid: record for record in (pod.record() for pod in self.objects)}
 
-    def restart(self) -> None:
+    def restart(self, *, with_index: bool = False) -> None:
+        """Start anew, with what the store's index lists or without it."""
         self._forget()
         self.sync()
+        if with_index:
+            self.answers = {AttemptKey(case, sealed.attempt): sealed for case, sealed in self.seals.items()}
 
     def answer(self, key: AttemptKey) -> None:
         self.asked.discard(key)
@@ -258,6 +261,7 @@ class World:
             case Record(rows):
                 for row in rows:
                     assert row.key not in {old.key for old in self.rows}, "a row was written twice"
+                    self._check_row(row)
                     self.rows.append(row)
             case LookUpSeal(key):
                 assert key not in self.asked
@@ -270,6 +274,14 @@ class World:
                 self.blocked_until = action.until
             case FinishRun():
                 self.finished = action
+
+    def _check_row(self, row: LedgerRow) -> None:
+        sealed = self.seals.get(row.key.case)
+        if row.kind == "verdict" or sealed is None or row.key.case in self.settled:
+            return
+        sealer = next(pod for pod in self.pods if pod.uid == sealed.pod_uid)
+        # What a lost node seals after everybody has given it up is not seen; the next attempt meets it.
+        assert sealer.is_lost, f"{row.key} is {row.kind} ({row.reason}) though {sealed.attempt} has sealed"
 
     def _delete(self, action: DeletePod) -> None:
         pod = next((pod for pod in self.objects if pod.uid == action.uid), None)

@@ -13,6 +13,18 @@ app.kubernetes.io/name: casewarden
 app.kubernetes.io/component: {{ . }}
 {{- end }}
 
+{{/* An image, behind image.registry where it names no registry of its own. Arguments: the root, the image. */}}
+{{- define "casewarden.image" -}}
+{{- $registry := (index . 0).Values.image.registry }}
+{{- $image := index . 1 }}
+{{- $first := first (splitList "/" $image) }}
+{{- if and $registry (or (not (contains "/" $image)) (not (regexMatch "[.:]|^localhost$" $first))) -}}
+{{ $registry }}/{{ $image }}
+{{- else -}}
+{{ $image }}
+{{- end }}
+{{- end }}
+
 {{- define "casewarden.relayUrl" -}}
 http://casewarden-relay.{{ .Release.Namespace }}.svc:8080
 {{- end }}
@@ -32,13 +44,17 @@ file:///var/lib/casewarden
 {{- define "casewarden.catalogue" -}}
 {{- $tasks := dict }}
 {{- range $name, $task := .Values.catalogue.tasks }}
-{{- if $task }}{{ $_ := set $tasks $name $task }}{{ end }}
+{{- if $task }}{{ $_ := set $tasks $name (merge (dict "image" (include "casewarden.image" (list $ $task.image))) $task) }}{{ end }}
 {{- end }}
 {{- $images := dict }}
 {{- range $name, $image := .Values.catalogue.images }}
-{{- if $image }}{{ $_ := set $images $name $image }}{{ end }}
+{{- if $image }}{{ $_ := set $images $name (include "casewarden.image" (list $ $image)) }}{{ end }}
 {{- end }}
-{{- dict "tasks" $tasks "images" $images "allowedTaskImages" .Values.catalogue.allowedTaskImages "allowBaseline" .Values.catalogue.allowBaseline "pools" .Values.catalogue.pools "evidenceImage" .Values.image.evidence "relayUrl" (include "casewarden.relayUrl" .) | toYaml }}
+{{- $endpoints := dict }}
+{{- range $name, $endpoint := .Values.catalogue.endpoints }}
+{{- if $endpoint }}{{ $_ := set $endpoints $name $endpoint }}{{ end }}
+{{- end }}
+{{- dict "tasks" $tasks "images" $images "endpoints" $endpoints "allowedTaskImages" .Values.catalogue.allowedTaskImages "allowBaseline" .Values.catalogue.allowBaseline "pools" .Values.catalogue.pools "evidenceImage" (include "casewarden.image" (list . .Values.image.evidence)) "relayUrl" (include "casewarden.relayUrl" .) | toYaml }}
 {{- end }}
 
 {{- define "casewarden.podSecurity" -}}
@@ -65,5 +81,21 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .affinity }}
 affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .topologySpreadConstraints }}
+topologySpreadConstraints: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* More labels and annotations of the pods of operator or relay. */}}
+{{- define "casewarden.podLabels" -}}
+{{- with .podLabels }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -40,6 +41,10 @@ class Definition:
 
 _OUTCOMES: Final = ("passed", "failed", "agent_error", "environment_error", "interruption", "suspended")
 _CAUSES: Final = ("environment", "interruption", "suspended")
+_VERBS: Final = ("GET", "POST", "PATCH", "DELETE")
+# A counter that is there from the start shows its first increase; more series than this are made when they count.
+_FROM_THE_START: Final = 64
+_RUN: Final = ("namespace", "run", "task", "candidate")
 
 DEFINITIONS: Final[dict[Metric, Definition]] = {
     Metric.RUNS: Definition(
@@ -72,8 +77,8 @@ DEFINITIONS: Final[dict[Metric, Definition]] = {
         "counter", "Evidence that could not be kept.", {"part": ("attempt", "run")},
     ),
     Metric.RECONCILE_DURATION: Definition(
-        "histogram", "Seconds of one turn of a run.",
-        {"handler": ("prepare", "step", "finish"), "result": ("ok", "error")}, _QUICK,
+        "histogram", "Seconds of preparing a run and of finishing it.",
+        {"handler": ("prepare", "finish"), "result": ("ok", "error")}, _QUICK,
     ),
     Metric.RECONCILE_ERRORS: Definition(
         "counter", "Failures of the operator itself.", {"type": ("api", "relay", "informer", "internal")},
@@ -85,8 +90,39 @@ DEFINITIONS: Final[dict[Metric, Definition]] = {
     Metric.STATUS_CONFLICTS: Definition("counter", "Status writes that met a newer version of the run.", {}),
     Metric.API_REQUESTS: Definition(
         "counter", "Requests to the API server.",
-        {"verb": ("GET", "POST", "PATCH", "DELETE"), "code": ("2xx", "3xx", "4xx", "5xx", "none")},
+        {"verb": _VERBS, "code": ("2xx", "3xx", "4xx", "5xx", "none")},
     ),
+    Metric.API_DURATION: Definition(
+        "histogram", "Seconds that the API server took to answer, without the wait for a place.", {"verb": _VERBS},
+        _QUICK,
+    ),
+    Metric.STEP_DURATION: Definition("histogram", "Seconds of deciding what a run does next.", {}, _QUICK),
+    Metric.STATUS_WRITES: Definition("counter", "Status writes that the API server took.", {}),
+    Metric.LEDGER_WRITES: Definition(
+        "counter", "Writes of attempts into the ledgers.", {"result": ("ok", "moved", "error")},
+    ),
+    Metric.LEDGER_ROWS: Definition("counter", "Attempts that the ledgers took.", {}),
+    Metric.OLDEST_PROGRESS: Definition(
+        "gauge", "Seconds since that run made progress which has made none for the longest; suspended runs apart.", {},
+    ),
+    Metric.PARALLELISM: Definition(
+        "gauge", "Attempts that the runs which are not finished may have at once, all together, by what they are.",
+        {"kind": ("allowed", "used")},
+    ),
+    Metric.LEADER: Definition("gauge", "1 while this operator plays runs, 0 while it stands by.", {}),
+    Metric.RUN_SCORE: Definition("gauge", "Score of a run that is valid.", {}, open=_RUN),
+    Metric.RUN_DIMENSION: Definition(
+        "gauge", "Score of a dimension of a run that is valid.", {}, open=(*_RUN, "dimension"),
+    ),
+    Metric.RUN_ASSESSED: Definition("gauge", "Share of a run's cases that were assessed.", {}, open=_RUN),
+    Metric.RUN_BOUND: Definition(
+        "gauge", "Bounds of a score's interval.", {"bound": ("low", "high")}, open=_RUN,
+    ),
+    Metric.RUN_FLOOR: Definition(
+        "gauge", "Scores of an audit that a score is held against.", {"control": ("null_agent", "reference")},
+        open=_RUN,
+    ),
+    Metric.RUNS_NOT_SHOWN: Definition("gauge", "Runs with a score that are too many to be shown.", {}),
     Metric.SLOTS: Definition(
         "gauge", "Slots of a pool of the catalogue: its limit, and what its runs use, have, want and are kept.",
         {"side": ("agents", "tasks"), "state": ("limit", "used", "assigned", "wanted", "kept")}, open=("pool",),
@@ -116,6 +152,8 @@ class PrometheusMetrics:
             else:
                 buckets = definition.buckets
                 self._made[metric] = Histogram(name, definition.help, labels, registry=self.registry, buckets=buckets)
+            if definition.type == "counter":
+                self._start(metric, definition)
         self.set(Metric.BUILD_INFO, 1, version=__version__)
 
     def add(self, metric: Metric, amount: float = 1.0, **labels: str) -> None:
@@ -148,6 +186,12 @@ class PrometheusMetrics:
     def text(self) -> bytes:
         """Return everything in the Prometheus text format."""
         return generate_latest(self.registry)
+
+    def _start(self, metric: Metric, definition: Definition) -> None:
+        combinations = list(product(*definition.labels.values()))
+        if len(combinations) <= _FROM_THE_START:
+            for values in combinations:
+                self.add(metric, 0, **dict(zip(definition.labels, values, strict=True)))
 
     def _child(self, metric: Metric, labels: dict[str, str]) -> Counter | Gauge | Histogram:
         definition = DEFINITIONS[metric]

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from .common import ApiModel, Argument, Image, ShortName
+from .endpoint import Endpoint
 
 __all__ = ["Catalogue", "CataloguePool", "CataloguePools", "CatalogueTask"]
 
@@ -40,6 +41,7 @@ class Catalogue(ApiModel):
     images: dict[ShortName, Image] = Field(default_factory=dict)
     allowed_task_images: list[str] = Field(default_factory=list)
     allow_baseline: list[ShortName] = Field(default_factory=list)
+    endpoints: dict[ShortName, Endpoint] = Field(default_factory=dict)
     pools: CataloguePools = Field(default_factory=CataloguePools)
     evidence_image: Image = "casewarden-evidence:dev"
     relay_url: Annotated[str, Field(pattern=r"^https?://", max_length=512)] = (

@@ -67,6 +67,8 @@ class RunReason(StrEnum):
     QUOTA_EXCEEDED = "QuotaExceeded"
     WAITING_FOR_SLOTS = "WaitingForSlots"
     REFUSED = "Refused"
+    UNKNOWN_ENDPOINT = "UnknownEndpoint"
+    BUDGET_SPENT = "BudgetSpent"
     CIRCUIT_BREAKER = "CircuitBreaker"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     LEDGER_LOST = "LedgerLost"

@@ -67,12 +67,16 @@ async def _ask(cluster: Cluster) -> dict[str, Any]:
             f"no operator runs in namespace {where}; "
             "where is the release? give --system-namespace or set CASEWARDEN_SYSTEM_NAMESPACE"
         )
-    answers = [await _answer_of(cluster, pod["metadata"]["name"]) for pod in running]
-    # A standby operator has no runs; the one that plays them tells the most.
-    return max(answers, key=lambda answer: len(answer["runs"]))
+    for pod in running:
+        # An operator that stands by has no such page.
+        if (answer := await _answer_of(cluster, pod["metadata"]["name"])) is not None:
+            return answer
+    raise Failure(
+        f"no operator in namespace {where} tells of slots: the one that plays runs is starting, or is an older one"
+    )
 
 
-async def _answer_of(cluster: Cluster, pod: str) -> dict[str, Any]:
+async def _answer_of(cluster: Cluster, pod: str) -> dict[str, Any] | None:
     timeout = aiohttp.ClientTimeout(total=30)
     async with (
         forwarded(cluster.api.connection, cluster.system_namespace, pod, _PORT) as port,
@@ -83,9 +87,7 @@ async def _answer_of(cluster: Cluster, pod: str) -> dict[str, Any]:
         while not answer.content.at_eof() and len(body) < _MAX_ANSWER:
             body += await answer.content.read(_MAX_ANSWER)
         if answer.status != 200:
-            raise Failure(
-                f"operator {pod} answers HTTP {answer.status} when it is asked for slots: is it an older one?"
-            )
+            return None
     try:
         found: dict[str, Any] = json.loads(body)
     except ValueError:

@@ -33,6 +33,8 @@ __all__ = [
 
 MAX_FAILURES: Final = 20
 MAX_FAILURE_BYTES: Final = 300
+# As many as the schema has room for.
+MAX_IMAGES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class StatusInput:
     ledger: Mapping[str, Any] | None = None
     evidence_uri: str | None = None
     evidence_digest: str | None = None
+    usage: Mapping[str, Any] | None = None
 
 
 def time_text(seconds: float) -> str:
@@ -108,6 +111,8 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
         status["ledger"] = dict(facts.ledger)
     status["fingerprints"] = _fingerprints(facts)
     status["conditions"] = run_conditions(facts, counted, time_text(facts.now))
+    if facts.usage is not None:
+        status["usage"] = dict(facts.usage)
     return {**status, **_evidence(facts)}
 
 
@@ -215,7 +220,7 @@ def _fingerprints(facts: StatusInput) -> dict[str, Any]:
     if facts.conditions_fingerprint is not None:
         known["conditions"] = facts.conditions_fingerprint
     if facts.images:
-        known["images"] = dict(sorted(facts.images.items()))
+        known["images"] = dict(sorted(facts.images.items())[:MAX_IMAGES])
     return known
 
 

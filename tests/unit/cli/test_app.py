@@ -15,19 +15,9 @@ from casewarden.cli.reference import reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
 COMMANDS = [
-    "run",
-    "evaluate",
-    "apply",
-    "get",
-    "watch",
-    "slots",
-    "cases",
-    "show",
-    "plan",
-    "validate",
-    "verify",
-    "version",
-]
+    "run", "evaluate", "apply", "get", "watch", "slots", "cases", "show", "plan", "validate", "verify", "selftest",
+    "report", "export", "version",
+]  # fmt: skip
 
 
 def test_the_reference_page_is_what_the_commands_say() -> None:

@@ -1,0 +1,33 @@
+"""What the relay counts, and by which labels."""
+
+from __future__ import annotations
+
+from casewarden.relay.metrics import RelayMetrics
+
+LABELS: dict[str, tuple[str, ...]] = {
+    "casewarden_relay_requests": ("call", "code"),
+    "casewarden_relay_request_seconds": ("call",),
+    "casewarden_relay_stored_bytes": ("what",),
+    "casewarden_relay_claims": ("outcome",),
+    "casewarden_relay_seals": ("outcome",),
+    "casewarden_relay_store_unavailable": (),
+    "casewarden_relay_uploads": (),
+    "casewarden_relay_swept_runs": (),
+    "casewarden_relay_build_info": ("version",),
+}
+
+
+def test_these_are_the_metrics_and_their_labels() -> None:
+    metrics = RelayMetrics()
+    metrics.requests.labels("claim", "200").inc()
+    metrics.seconds.labels("claim").observe(1)
+    metrics.claims.labels("won").inc()
+    found = {
+        family.name: {
+            tuple(label for label in sample.labels if label != "le")
+            for sample in family.samples
+            if not sample.name.endswith("_created")
+        }
+        for family in metrics.registry.collect()
+    }
+    assert found == {name: {labels} for name, labels in LABELS.items()}
