@@ -195,6 +195,20 @@ def watch(
 
 
 @app.command()
+def slots(
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show the slots of agents and tasks that all runs share, and who has them."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.slots import slots as command
+
+    _ended(command(Access(kubeconfig, context, "", system_namespace), output))
+
+
+@app.command()
 def cases(
     target: TargetArgument,
     failed: Annotated[bool, typer.Option("--failed", help="Only cases that did not pass.")] = False,

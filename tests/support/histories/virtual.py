@@ -29,7 +29,7 @@ class _Selector(selectors.DefaultSelector):
         # Work takes time: a float of the epoch is coarse, and a wait that rounds to nothing must end all the same.
         self.loop.passed += TURN
         self.turns += 1
-        if self.turns > MOST_TURNS:
+        if self.turns > self.loop.most_turns:
             raise Restless(f"{self.turns} turns of the loop in {self.loop.passed:.3f} s")
         events = super().select(0)
         if not events and timeout is None:
@@ -42,8 +42,8 @@ class _Selector(selectors.DefaultSelector):
 class VirtualLoop(asyncio.SelectorEventLoop):
     """``passed`` is the time since its start, in seconds."""
 
-    def __init__(self) -> None:
-        self.passed = 0.0
+    def __init__(self, most_turns: int = MOST_TURNS) -> None:
+        self.passed, self.most_turns = 0.0, most_turns
         selector = _Selector()
         selector.loop = self
         super().__init__(selector)
@@ -68,7 +68,7 @@ class LoopClock:
         await asyncio.sleep(max(0.0, seconds))
 
 
-def play(work: Coroutine[Any, Any, T]) -> T:
-    """Run to the end in virtual time."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+def play(work: Coroutine[Any, Any, T], turns: int = MOST_TURNS) -> T:
+    """Run to the end in virtual time, in so many turns of the loop at most."""
+    with asyncio.Runner(loop_factory=lambda: VirtualLoop(turns)) as runner:
         return runner.run(work)

@@ -32,7 +32,7 @@ from casewarden.wiring import Operator
 
 from .history import History, Step
 from .invariants import Invariants, Key, read_rows
-from .virtual import LoopClock, play
+from .virtual import MOST_TURNS, LoopClock, play
 from .wire import Fate, Wire, WireClient, WireEvidence
 
 SETTINGS = Settings(host="127.0.0.1", port=0, relay_address="10.0.0.9")
@@ -60,7 +60,8 @@ async def _serve(*_: object) -> _NoServer:
 class World:
     """What a history plays in. ``may_fail`` are the reasons for which its run may fail."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, *, watched: bool = True, runs: int = 1) -> None:
+        self.runs = runs
         self.history, self.rng = history, Random(history.seed)
         self.clock = LoopClock()
         self.api = FakeApi(grace=1.0, bookmarks=60.0, clock=self.clock.now, new_uid=self._uid)
@@ -74,10 +75,11 @@ class World:
         self.jumped = 0.0
         self.strays, self.was_suspended, self.tampered, self.failing = 0, False, False, False
         self.may_fail: set[str] = {"CircuitBreaker"}
-        self.invariants = Invariants(self, history.parallelism)
+        self.invariants = Invariants(self, history.parallelism, enabled=watched)
         self._next: Wire | None = None
         self._lives: dict[asyncio.Task[None], Wire] = {}
-        self.api.hooks.append(self.invariants.wrote)
+        if watched:
+            self.api.hooks.append(self.invariants.wrote)
         self.kubelet = Kubelet(
             self.api, self.evidence, a_pack(history.cases), start=0.5, work=self._work, outcome=self._outcome
         )
@@ -100,7 +102,8 @@ class World:
         return found
 
     def is_over(self) -> bool:
-        return is_true(self.status().get("conditions") or (), "Finished")
+        found = [(item.get("status") or {}).get("conditions") or () for item in self.api.all("evalruns")]
+        return all(is_true(conditions, "Finished") for conditions in found)
 
     def pods(self) -> list[Object]:
         return [p for p in self.api.all("pods") if p["metadata"]["labels"]["casewarden.dev/role"] == "case"]
@@ -130,10 +133,10 @@ class World:
 
     def _work(self, key: AttemptKey) -> float:
         self.invariants.started((key.case.seed, key.case.case_id, key.case.repeat), key.attempt)
-        return self.history.works[int(key.case.case_id[-3:])]
+        return self.history.works[int(key.case.case_id.partition("-")[2])]
 
     def _outcome(self, key: AttemptKey) -> str:
-        return self.history.outcome(int(key.case.case_id[-3:]), key.attempt)
+        return self.history.outcome(int(key.case.case_id.partition("-")[2]), key.attempt)
 
     # Operators.
 
@@ -300,6 +303,8 @@ class World:
     async def run(self, script: Script | None = None) -> None:
         """Play the history, then the script, then let everything be well again and wait for the run's end."""
         self.api.put("evalruns", a_run(parallelism=self.history.parallelism))
+        for number in range(1, self.runs):
+            self.api.put("evalruns", a_run(f"run-{number}", parallelism=self.history.parallelism))
         self.start()
         for step in self.history.steps:
             await asyncio.sleep(max(0.0, step.at - self.seconds()))
@@ -341,8 +346,7 @@ class World:
             task.cancel()
 
 
-async def _whole(history: History, script: Script | None) -> World:
-    world = World(history)
+async def _whole(world: World, script: Script | None) -> World:
     try:
         await world.run(script)
         return world
@@ -352,11 +356,20 @@ async def _whole(history: History, script: Script | None) -> World:
 
 def play_history(history: History, script: Script | None = None) -> World:
     """Play a history and return its world as it was at the end; ``Violation`` where an invariant does not hold."""
-    rng = Random(history.seed)
+    return play_world(lambda: World(history), script)
+
+
+def play_world(make: Callable[[], World], script: Script | None = None, turns: int = MOST_TURNS) -> World:
+    """As ``play_history``, in a world of one's own making, for so many turns of the loop at most."""
+    rng = Random(0)
     chance = SimpleNamespace(Random=lambda: Random(rng.random()))
     places = ("controller.run_task", "adapters.kube.informer", "adapters.kube.client")
+
+    async def whole() -> World:
+        return await _whole(make(), script)
+
     with contextlib.ExitStack() as stack:
         for place in places:
             stack.enter_context(mock.patch(f"casewarden.{place}.random", chance))
         stack.enter_context(mock.patch("casewarden.wiring.serve", _serve))
-        return play(_whole(history, script))
+        return play(whole(), turns)
