@@ -28,8 +28,8 @@ CHART = str(ROOT / "charts" / "casewarden")
 RELEASE, SYSTEM = "casewarden", "casewarden-system"
 SUPPORT_CASES = 4
 KEPT = ("evalruns.casewarden.dev", "auditruns.casewarden.dev")
-# Audits, intervals and models are what these series tell of; no run here has any.
-LATER = ("casewarden_run_score_bound", "casewarden_run_score_floor", "casewarden_relay_model")
+# Audits, intervals, models and pools are what these series tell of; no run here has any.
+LATER = ("casewarden_run_score_bound", "casewarden_run_score_floor", "casewarden_relay_model", "casewarden_slots{")
 
 Helm = Callable[..., str]
 
