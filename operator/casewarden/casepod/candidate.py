@@ -61,10 +61,9 @@ class Candidate:
         clock: CaseClock,
         transcript: Transcript,
         on_connected: Callable[[], None],
-        variables: Mapping[str, str] | None = None,
     ) -> None:
         self._settings = settings
-        self._variables = dict(variables or {})
+        self.variables: Mapping[str, str] = {}
         self._limits = settings.limits
         self._clock = clock
         self._transcript = transcript
@@ -96,7 +95,7 @@ class Candidate:
         session = await self._asked(
             shim.start(
                 argv,
-                {**self._variables, **candidate_environment(own, places)},
+                {**self.variables, **candidate_environment(own, places)},
                 places.workspace,
                 own.network,
                 limits,

@@ -173,17 +173,21 @@ class Recorder:
         kind = ServerCandidate if settings.plays == "server" else Candidate
         if model is None:
             return kind(settings, self._clock, self._transcript, self._on_used)
-        # Imported late: beside most cases this weight would be for nothing.
+        candidate = None
+        if settings.plays != "model":
+            candidate = kind(settings, self._clock, self._transcript, self._on_used)
+        # Imported late: beside most cases this weight would be for nothing. In a thread: the shim dials for a minute
+        # only, and on a busy node the import alone can take as long.
+        await asyncio.to_thread(_import_gateway)
         from .gateway import Gateway, gateway_environment
         from .models import Models
 
         self._models = models = Models(settings, model, self._clock, self._transcript)
-        if settings.plays == "model":
+        if candidate is None:
             return ModelCandidate(settings, self._clock, self._transcript, models)
         self._gateway = Gateway(models, model.port)
         await self._gateway.open()
-        variables = gateway_environment(model.dialect, model.name, model.port)
-        candidate = kind(settings, self._clock, self._transcript, self._on_used, variables)
+        candidate.variables = gateway_environment(model.dialect, model.name, model.port)
 
         def kill() -> None:
             self._killing = asyncio.ensure_future(candidate.kill())
@@ -312,6 +316,10 @@ class Recorder:
     def _of_candidate(self) -> Candidate | ModelCandidate:
         assert self._candidate is not None, "run() makes it"
         return self._candidate
+
+
+def _import_gateway() -> None:
+    from . import gateway  # noqa: F401
 
 
 def _nothing() -> None:

@@ -56,7 +56,11 @@ def evidence(context: PodContext, case: PlannedCase, key: AttemptKey, pod_name: 
         # Before any other container starts, so that no image has to bring the shim.
         "lifecycle": {"postStart": {"exec": {"command": [_SHIM_IN_IMAGE, "--copy", "/casewarden/bin"]}}},
         "resources": c.resources(
-            cpu="15m", memory="64Mi", memory_limit="256Mi", storage="32Mi", storage_limit=f"{SPOOL_MIB + 128}Mi"
+            cpu="15m" if context.model is None else "100m",
+            memory="64Mi",
+            memory_limit="256Mi",
+            storage="32Mi",
+            storage_limit=f"{SPOOL_MIB + 128}Mi",
         ),
         "securityContext": c.restricted(EVIDENCE_UID),
         "terminationMessagePolicy": "FallbackToLogsOnError",
