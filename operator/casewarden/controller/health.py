@@ -101,7 +101,8 @@ async def serve_standby(host: str, port: int) -> web.AppRunner:
         return web.Response(text="standing by\n")
 
     async def metrics(request: web.Request) -> web.Response:
-        return web.Response(text="", headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+        text = f"{Metric.LEADER} 0\n"
+        return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     return await _listen({"/healthz": answer, "/readyz": answer, "/metrics": metrics}, host, port)
 
