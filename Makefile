@@ -104,6 +104,10 @@ soak: setup ## What takes too long for every change: the API server away for thr
 	dev/cluster load; \
 	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/test_outcomes.py -k api_server
 
+.PHONY: bench
+bench: setup ## Measure what the operator and its pods cost; JSON in dev/bench/results/
+	PYTHONPATH=dev:tests $(PYTHON) -m bench
+
 .PHONY: images
 images: setup ## Build the images that have changed
 	dev/images build

@@ -250,7 +250,8 @@ def test_every_binding_names_a_role_and_an_account_that_are_there(documents: lis
     assert {pod["serviceAccountName"] for _, pod in pods(documents)} <= accounts
 
 
-def test_operators_share_one_lease_and_may_touch_no_other(plain: list[Document]) -> None:
+def test_operators_share_one_lease_and_may_touch_no_other(helm: str) -> None:
+    plain = template(helm, {"operator": {"replicas": 2}})
     create, use = named(plain, "Role", "casewarden-operator-lease")["rules"]
     assert (create["resources"], create["verbs"]) == (["leases"], ["create"])
     assert (use["resourceNames"], use["verbs"]) == (["casewarden-operator"], ["get", "update"])

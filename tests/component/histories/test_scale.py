@@ -43,7 +43,9 @@ def a_row(number: int) -> LedgerRow:
 def test_a_status_of_ten_thousand_cases_with_hostile_errors_stays_under_16_kib() -> None:
     assert len(HOSTILE) >= 1 << 20
     rows = tuple(a_row(number) for number in range(MANY))
-    pack = EchoPack(make=lambda seed, params: [Case(r.key.case.case_id, ("echo",), {"id": 1}) for r in rows])
+    pack = EchoPack(
+        make=lambda seed, params: [Case(r.key.case.case_id, ("echo",), {"id": r.key.case.case_id}) for r in rows]
+    )
     plan = plan_facts(Plan.model_validate(build_plan(pack, [17], {}, [])), "0" * 64)
     given = StatusInput(
         generation=1, now=2.0, policy=RunPolicy(20, 2, 5, 900.0, suspend=False, deadline=None), seeds=(17,),

@@ -165,6 +165,8 @@ class FakeApi:
         if request.method == "PATCH":
             apply = "apply-patch" in request.headers["Content-Type"]
             return web.json_response(self._patch(address, body, apply=apply))
+        if request.method == "PUT":
+            return web.json_response(self._replace(address, body))
         return web.json_response(self._delete(address, body))
 
     def _find(self, address: Address) -> Object:
@@ -281,6 +283,12 @@ class FakeApi:
         if new == old:
             return old
         return self._store(address.plural, "MODIFIED", new)
+
+    def _replace(self, address: Address, body: Object) -> Object:
+        old = self._find(address)
+        if body["metadata"].get("resourceVersion") not in (None, old["metadata"]["resourceVersion"]):
+            raise ApiError(409, "Conflict", "the object has been modified")
+        return self._store(address.plural, "MODIFIED", {**body, "metadata": {**old["metadata"], **body["metadata"]}})
 
     def _delete(self, address: Address, options: Object, *, missing_ok: bool = False) -> Object:
         try:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
-from kubernetes.aio.client import ApiClient, Configuration
+from kubernetes.aio.client import ApiClient, Configuration, V1Lease, V1ObjectMeta
 from kubernetes.aio.client.exceptions import ApiException
 from kubernetes.aio.leaderelection.electionconfig import Config
 from kubernetes.aio.leaderelection.leaderelection import LeaderElection
@@ -61,7 +61,17 @@ class _Lock(LeaseLock):
             return False, ApiException(status=0, reason=f"{type(error).__name__}: {error}")
 
     async def create(self, name: str, namespace: str, election_record: Any) -> bool:
-        return await self._try(super().create(name, namespace, election_record))
+        return await self._try(self._create(name, namespace, election_record))
+
+    async def _create(self, name: str, namespace: str, election_record: Any) -> bool:
+        # Not the library's: in kubernetes 37 its own client refuses what it asks (pretty=True).
+        body = V1Lease(metadata=V1ObjectMeta(name=name), spec=self.update_lease(election_record))
+        try:
+            self.lease_reference = await self.api_instance.create_namespaced_lease(namespace, body)
+        except ApiException as error:
+            log.info("the Lease is not created: %s", error.reason)
+            return False
+        return True
 
     async def update(self, name: str, namespace: str, updated_record: Any) -> bool:
         return await self._try(super().update(name, namespace, updated_record))
@@ -76,6 +86,7 @@ class _Lock(LeaseLock):
 
     async def release(self) -> None:
         """Let a standby lead at once, where the Lease is still ours."""
+        await self.get(self.name, self.namespace)
         lease = self.lease_reference
         if lease is None or lease.spec is None or lease.spec.holder_identity != self.identity:
             return
@@ -150,7 +161,8 @@ def _leads(election: LeaderElection, identity: str) -> bool:
 
 
 def _configuration(connection: Connection) -> Configuration:
-    configuration = Configuration(host=connection.server)
+    # The library has no types for what may be set.
+    configuration: Any = Configuration(host=connection.server)
     configuration.ssl_ca_cert = connection.ca_file
     configuration.cert_file, configuration.key_file = connection.certificate_file, connection.key_file
     configuration.verify_ssl = not connection.insecure
@@ -160,5 +172,6 @@ def _configuration(connection: Connection) -> Configuration:
             target.api_key["authorization"] = await connection.token.header() or ""
 
     if connection.token is not None:
-        configuration.refresh_api_key_hook = refresh  # type: ignore[assignment]  # the library types it None
-    return configuration
+        configuration.refresh_api_key_hook = refresh
+    made: Configuration = configuration
+    return made
