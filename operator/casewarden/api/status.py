@@ -95,6 +95,7 @@ class Fingerprints(ApiModel):
     contract: _Word | None = Field(default=None, description="Digest of the task's contract page.")
     cases: _Word | None = Field(default=None, description="Digest of the full content of every planned case.")
     grader: _Word | None = Field(default=None, description="Digest of all that grades.")
+    params: _Word | None = Field(default=None, description="Digest of the parameters of the pack.")
     candidate: _Word | None = Field(
         default=None, description="Digest of the candidate: its files, command and environment."
     )

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from casewarden.api.conditions import AUDIT_CONDITIONS, ConditionStatus, ConditionType, is_true, set_condition
+from casewarden.api.conditions import ConditionType, is_true
+from casewarden.core.gate import Audited
 from casewarden.core.model import CaseKey, FinishRun, LedgerRow, RunPolicy
 from casewarden.core.run_conditions import Why, run_conditions, valid_score
 from casewarden.core.tally import PlanFacts, Tally, plan_facts, status_of, tally
@@ -27,7 +28,6 @@ __all__ = [
     "build_status",
     "duration_text",
     "plan_facts",
-    "refused_audit_status",
     "time_text",
 ]
 
@@ -73,6 +73,7 @@ class StatusInput:
     ledger: Mapping[str, Any] | None = None
     evidence_uri: str | None = None
     evidence_digest: str | None = None
+    audited: Audited | None = None
 
 
 def time_text(seconds: float) -> str:
@@ -104,29 +105,13 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
         status |= _counts(facts, facts.plan, counted)
     if facts.end is not None:
         status |= _verdict(facts, counted, started)
+    if facts.audited is not None and facts.audited.floor:
+        status["floor"] = dict(facts.audited.floor)
     if facts.ledger is not None:
         status["ledger"] = dict(facts.ledger)
     status["fingerprints"] = _fingerprints(facts)
     status["conditions"] = run_conditions(facts, counted, time_text(facts.now))
     return {**status, **_evidence(facts)}
-
-
-def refused_audit_status(why: Why, generation: int, now: float) -> dict[str, Any]:
-    """Return the status of an AuditRun that is not accepted: over, so that nobody waits for it."""
-    conditions: list[dict[str, Any]] = []
-    at = time_text(now)
-    for type_ in AUDIT_CONDITIONS:
-        status: ConditionStatus = "Unknown" if type_ is ConditionType.PASSED else "False"
-        if type_ in (ConditionType.FINISHED, ConditionType.FAILED):
-            status = "True"
-        conditions = set_condition(conditions, type_, status, why.reason, why.message, at, generation)
-    return {
-        "observedGeneration": generation,
-        "startTime": at,
-        "completionTime": at,
-        "valid": False,
-        "conditions": conditions,
-    }
 
 
 def _finished_before(facts: StatusInput) -> dict[str, Any]:
