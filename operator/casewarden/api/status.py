@@ -74,6 +74,9 @@ class DimensionScore(ApiModel):
 class Interval(ApiModel):
     """How sure the score is."""
 
+    estimand: Literal["families", "instances"] = Field(
+        description="What the interval is about: families of cases that might have been others, or only their seeds."
+    )
     low: DecimalFraction = Field(description="Lower bound.")
     high: DecimalFraction = Field(description="Upper bound.")
     method: _Word = Field(description="How the bounds were computed.")

@@ -27,6 +27,7 @@ from casewarden.controller.preparing import prepare
 from casewarden.controller.services import Services
 from casewarden.controller.state import RunState, started_at
 from casewarden.controller.status_writer import Overtaken, RunGone, StatusWriter
+from casewarden.core.intervals import warm_up
 from casewarden.core.model import FinishRun, RunPolicy
 from casewarden.core.policies.deadline import past_deadline
 from casewarden.core.run_conditions import Why
@@ -185,6 +186,7 @@ class RunTask:
         """See the end through: an API server that is away now must not make the run decide anew later."""
         state, played = self.state, self._playing is not None and self._playing.is_over
         state.phase, state.wait, state.running = "finishing", None, frozenset()
+        await asyncio.to_thread(warm_up)
         while True:
             try:
                 await self._clear_pods(but_cases=played)

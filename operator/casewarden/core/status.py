@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from casewarden.api.conditions import ConditionType, is_true
 from casewarden.core.gate import Audited
+from casewarden.core.intervals import observe_case, shown_interval
 from casewarden.core.model import CaseKey, FinishRun, LedgerRow, RunPolicy
 from casewarden.core.run_conditions import Why, run_conditions, valid_score
 from casewarden.core.tally import PlanFacts, Tally, plan_facts, status_of, tally
@@ -190,7 +191,20 @@ def _verdict(facts: StatusInput, counted: Tally | None, started: str) -> dict[st
     score = valid_score(facts, counted)
     if score is not None:
         over |= {"valid": True, "resolved": score.resolved, "score": score.score, "passRate": score.pass_rate}
+        if (interval := _interval(facts, counted)) is not None:
+            over["scoreInterval"] = interval
     return over
+
+
+def _interval(facts: StatusInput, counted: Tally | None) -> dict[str, Any] | None:
+    if counted is None or facts.plan is None:
+        return None
+    observed = (
+        observe_case(key, case.dimensions, counted.settled[key].checks)
+        for key, case in counted.cases
+        if key in counted.settled
+    )
+    return shown_interval(facts.plan.plan.weights, observed)
 
 
 def _fingerprints(facts: StatusInput) -> dict[str, Any]:
