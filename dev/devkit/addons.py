@@ -50,7 +50,7 @@ def until(wanted, seconds, in_a_row):
         time.sleep(0.02)
     return True
 
-if not until(True, 45, 1):
+if not until(True, 90, 1):
     sys.exit("never connected to %s:%d" % target)
 print("connected", flush=True)
 if not until(False, 15, 3):
@@ -215,7 +215,7 @@ class NetworkCheck:
 
         Raises DevError when the policy blocks nothing: nothing may be evaluated on such a cluster.
         """
-        self._await("connected", "a pod's connection to DNS", 50, self.cluster.logs / "kubelet.log")
+        self._await("connected", "a pod's connection to DNS", 100, self.cluster.logs / "kubelet.log")
         policies = f"/apis/networking.k8s.io/v1/namespaces/{PROBE_NAMESPACE}/networkpolicies"
         self.api.create(policies, DENY_ALL)
         began = time.monotonic()

@@ -21,7 +21,7 @@ from devkit.errors import DevError, tail
 from devkit.settings import Cluster
 from devkit.shell import Step, run, say, wait_until
 
-API_SECONDS, NODE_SECONDS, DNS_SECONDS, CONTAINERD_SECONDS = 90, 90, 90, 60
+API_SECONDS, NODE_SECONDS, DNS_SECONDS, CONTAINERD_SECONDS = 180, 180, 180, 120  # on a machine that is busy
 RESTART_SECONDS = 15  # in which a part that died is running again
 NEEDED_IMAGES = (*images.CLUSTER_ONLY, "python")
 

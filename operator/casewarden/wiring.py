@@ -149,12 +149,16 @@ class Operator:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.stop()
+        await self._stack.aclose()
+
+    async def stop(self) -> None:
+        """Stop everything but the pages; the runs go on when an operator sees them next."""
         await self.registry.close()
         for part in (self._syncing, *self._parts):
             part.cancel()
         await asyncio.gather(self._syncing, *self._parts, return_exceptions=True)
         await self._announcer.close()
-        await self._stack.aclose()
 
     async def _api_client(self) -> KubeApi:
         if self._api is not None:

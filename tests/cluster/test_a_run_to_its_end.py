@@ -179,3 +179,17 @@ def test_what_may_change_can_be_changed(kubectl: Kubectl, namespace: str, field:
     slow_run(kubectl, namespace, "mutable", 0, suspend=True)
     kubectl("patch", "evalrun", "mutable", "-n", namespace, "--type=merge", "-p", f'{{"spec":{{"{field}":7}}}}')
     assert kubectl.get("evalrun", namespace, "mutable")["spec"][field] == 7
+
+
+def test_a_run_past_its_deadline_fails_and_has_no_score(kubectl: Kubectl, namespace: str) -> None:
+    slow_run(kubectl, namespace, "late", 60, activeDeadlineSeconds=8)
+    status = kubectl.finished(namespace, "late", 90)
+    assert reason(status, "Failed") == "DeadlineExceeded"
+    assert status["assessed"] == f"0/{ALL_SUPPORT_CASES}"
+    assert "score" not in status
+    kubectl.until(lambda: not kubectl.pods_of(namespace, "late"), 60, lambda: kubectl.picture(namespace))
+
+
+def test_a_finished_run_goes_when_its_time_is_over(kubectl: Kubectl, namespace: str) -> None:
+    slow_run(kubectl, namespace, "brief", 0, ttlSecondsAfterFinished=1)
+    kubectl.until(lambda: kubectl.find("evalrun", namespace, "brief") is None, 120, lambda: kubectl.picture(namespace))

@@ -26,7 +26,7 @@ FULL: dict[str, Any] = {
     "keepPods": "Never",
     "suspend": True,
     "activeDeadlineSeconds": 60,
-    "ttlSecondsAfterFinished": 5,
+    "ttlSecondsAfterFinished": 3600,
 }
 OTHER: dict[str, Any] = {
     "task": {"name": "durable-kv", "params": {"a": {"b": 2}}},

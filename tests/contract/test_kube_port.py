@@ -99,7 +99,7 @@ async def test_a_watch_tells_every_change_after_a_version(api: KubeApi) -> None:
 
     async def follow() -> None:
         async for event in api.watch(CONFIG_MAPS, "evals", first["metadata"]["resourceVersion"]):
-            seen += [(event.type, event.object["metadata"]["name"])] if event.type != "BOOKMARK" else []
+            seen.extend([(event.type, event.object["metadata"]["name"])] if event.type != "BOOKMARK" else [])
 
     task = asyncio.create_task(follow())
     await asyncio.sleep(0.05)

@@ -31,6 +31,7 @@ class Registry:
         self._runs: dict[str, RunTask] = {}
         self._audits: dict[str, AuditTask] = {}
         self._work: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -60,7 +61,7 @@ class Registry:
             self._plan_deletion(uid, body)
         if (task := self._runs.get(uid)) is not None:
             task.saw(body)
-        elif not is_finished(body):
+        elif not is_finished(body) and not self._is_closed:
             self._runs[uid] = task = RunTask(self._services, body, self._ended)
             task.start()
 
@@ -76,7 +77,7 @@ class Registry:
             self._plan_deletion(uid, body, AUDIT_RUNS)
         if (task := self._audits.get(uid)) is not None:
             task.saw(body)
-        elif not is_finished(body):
+        elif not is_finished(body) and not self._is_closed:
             self._audits[uid] = task = AuditTask(self._services, body, self._audit_ended)
             task.start()
 
@@ -102,6 +103,7 @@ class Registry:
 
     async def close(self) -> None:
         """Stop every task; the runs go on when an operator sees them next."""
+        self._is_closed = True
         await asyncio.gather(*(task.close() for task in (*self._audits.values(), *self._runs.values())))
         for work in self._work:
             work.cancel()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from casewarden.api.conditions import ConditionType, is_true
+from casewarden.api.reasons import RunReason
 from casewarden.ports.clock import Clock
 from casewarden.ports.kube import EVAL_RUNS, Conflict, Kind, KubeApi, Manifest, NotFound
 from casewarden.ports.metrics import Metric, Metrics
@@ -61,13 +62,17 @@ def difference(old: Any, new: Any) -> Any:
 
 
 def _is_behind(status: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
-    """Tell whether a status is of an earlier state of the run than the one that is there."""
-    if is_true(status.get("conditions") or (), ConditionType.FINISHED):
-        return False
-    if is_true(written.get("conditions") or (), ConditionType.FINISHED):
+    """Tell whether a status was made without knowing the one that is there: other seeds, fewer rows, not over yet."""
+    if written.get("seeds") not in (None, status.get("seeds")) and status.get("seeds"):
         return True
     rows, more = ((item.get("ledger") or {}).get("rows", 0) for item in (status, written))
-    return bool(rows < more)
+    failed: Mapping[str, Any] = next(
+        (item for item in status.get("conditions") or () if item["type"] == ConditionType.FAILED), {}
+    )
+    if rows < more and failed.get("reason") != RunReason.LEDGER_LOST:
+        return True
+    over, was_over = (is_true(item.get("conditions") or (), ConditionType.FINISHED) for item in (status, written))
+    return was_over and not over
 
 
 class StatusWriter:

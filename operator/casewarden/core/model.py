@@ -178,10 +178,10 @@ class RunPolicy:
 class RunView:
     """All that ``step`` may look at.
 
-    ``cases`` is the plan times repeats, in the order in which cases start. ``pods`` are this run's case pods from a
-    list that is not older than ``rows``. ``planned`` is the plan by seed and case; it has every case of ``cases``.
-    ``known`` are attempts that were seen alive since this operator started and whose pod is gone, with the last that
-    was seen of it; those with a row may stay or go.
+    ``cases`` is the plan times repeats, in the order in which cases start; ``planned`` is the plan by seed and case,
+    with every case of ``cases``. ``pods`` are this run's case pods; ``rows`` are never older than they, or a pod that
+    was recorded and deleted in between would be made again. ``known`` are attempts that were seen alive since this
+    operator started and whose pod is gone, with the last that was seen of it; those with a row may stay or go.
 
     ``seals`` holds what a look-up in the store answered, under the attempt that ``LookUpSeal`` named: a ``Sealed`` of
     that case, by whichever attempt, or None where there was none. A None is asked for after that attempt's end and is

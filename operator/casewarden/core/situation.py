@@ -8,7 +8,6 @@ labels and a case that is not the run's is a *stranger*: it counts for nothing a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -35,10 +34,9 @@ class Situation:
             rows[row.key.case].append(row)
         return dict(rows)
 
-    @cached_property
-    def recorded(self) -> frozenset[AttemptKey]:
-        """Attempts that the ledger has."""
-        return frozenset(row.key for row in self.view.rows)
+    def row_of(self, key: AttemptKey) -> LedgerRow | None:
+        """Return the row of an attempt, or None where the ledger has none."""
+        return next((row for row in self.rows.get(key.case, ()) if row.key.attempt == key.attempt), None)
 
     @cached_property
     def _cases(self) -> frozenset[CaseKey]:
@@ -55,14 +53,14 @@ class Situation:
         return {
             pod.attempt: pod
             for pod in self.view.pods
-            if pod.attempt is not None and pod.attempt.case in self._cases and pod.attempt not in self.recorded
+            if pod.attempt is not None and pod.attempt.case in self._cases and self.row_of(pod.attempt) is None
         }
 
     @cached_property
     def recorded_pods(self) -> tuple[tuple[LedgerRow, PodRecord], ...]:
         """Pods of recorded attempts, with the row of each."""
-        rows = {row.key: row for row in self.view.rows}
-        return tuple((rows[pod.attempt], pod) for pod in self.view.pods if pod.attempt in rows)
+        found = ((self.row_of(pod.attempt), pod) for pod in self.view.pods if pod.attempt is not None)
+        return tuple((row, pod) for row, pod in found if row is not None)
 
     @cached_property
     def vanished(self) -> dict[AttemptKey, PodRecord]:
@@ -70,7 +68,7 @@ class Situation:
         return {
             key: pod
             for key, pod in self.view.known.items()
-            if key.case in self._cases and key not in self.pods and key not in self.recorded
+            if key.case in self._cases and key not in self.pods and self.row_of(key) is None
         }
 
     @cached_property
@@ -82,7 +80,7 @@ class Situation:
             if item.until > self.now
             and item.key not in self.pods
             and item.key not in self.vanished
-            and item.key not in self.recorded
+            and self.row_of(item.key) is None
         )
 
     @cached_property
@@ -114,17 +112,22 @@ class Situation:
     def _standings(self) -> dict[CaseKey, Standing]:
         return {case: standing(rows, self.view.policy) for case, rows in self.rows.items()}
 
-    def standing(self, case: CaseKey) -> Standing:
-        """Tell where a case stands by its rows."""
-        return self._standings.get(case) or Standing()
+    @cached_property
+    def settled(self) -> frozenset[CaseKey]:
+        """Cases that need no more work."""
+        return frozenset(case for case, standing in self._standings.items() if standing.settled is not None)
 
     @cached_property
     def unsettled(self) -> tuple[CaseKey, ...]:
         """Cases that need more work, in their order."""
-        return tuple(case for case in self.view.cases if self.standing(case).settled is None)
+        return tuple(case for case in self.view.cases if case not in self.settled)
 
-    def open_pods_of(self, settled: bool) -> Iterator[PodRecord]:
-        """Yield living pods of open attempts whose case is, or is not, settled already."""
-        for pod in self.alive:
-            if pod.attempt is not None and (self.standing(pod.attempt.case).settled is not None) == settled:
-                yield pod
+    def not_before(self, case: CaseKey) -> float:
+        """Return when an unsettled case may get another attempt at the earliest; 0.0 for one without a pause."""
+        found = self._standings.get(case)
+        return found.not_before if found is not None else 0.0
+
+    @property
+    def superfluous(self) -> tuple[PodRecord, ...]:
+        """Living pods of open attempts whose case is settled already."""
+        return tuple(pod for pod in self.alive if pod.attempt is not None and pod.attempt.case in self.settled)

@@ -108,14 +108,15 @@ def _failure(run: Situation, refused: SetWait | FinishRun | None) -> FinishRun |
 def _judge(run: Situation, waits: dict[AttemptKey, Pending], failing: FinishRun | None) -> _Judged:
     """Judge every open attempt that is over, and every case that is sealed without one."""
     judged = _Judged()
-    settled: set[CaseKey] = {case for case in run.rows if run.standing(case).settled is not None}
+    # Where two attempts of a case are over, the first verdict is the case's.
+    decided: set[CaseKey] = set()
     for key, pod, vanished in _over(run, waits):
         context = Context(
             # Of a pod that vanished only what was seen counts, and not what the clock says since.
             now=0.0 if vanished else run.now,
             stopped=_stopped(run, pod, failing),
             given_up=waits[key].trouble if key in waits else None,
-            superfluous=key.case in settled,
+            superfluous=key.case in run.settled or key.case in decided,
             width=_width(run, key.case),
         )
         sealed = _seal_of(run, key, pod, context)
@@ -127,7 +128,7 @@ def _judge(run: Situation, waits: dict[AttemptKey, Pending], failing: FinishRun 
         outcome = classify(pod, sealed, context)
         judged.rows.append(_row(run, key, outcome, pod))
         if outcome.kind == "verdict":
-            settled.add(key.case)
+            decided.add(key.case)
     for case in run.unsettled if run.sealed else ():
         if case in run.sealed and case not in run.open_cases:
             # Nobody saw the pod that sealed it end: the operator was away, or the attempt was taken for lost.
@@ -165,7 +166,7 @@ def _width(run: Situation, case: CaseKey) -> int:
 def _unused(run: Situation, case: CaseKey, attempt: int) -> AttemptKey:
     """Return the key of a sealed attempt, or the next free one where that attempt's row says something else."""
     key = AttemptKey(case, attempt)
-    return key if key not in run.recorded else next_attempt(case, (row.key for row in run.rows[case]))
+    return key if run.row_of(key) is None else next_attempt(case, (row.key for row in run.rows[case]))
 
 
 def _row(run: Situation, key: AttemptKey, outcome: Outcome, pod: PodRecord | None) -> LedgerRow:
@@ -193,7 +194,7 @@ def _stops(run: Situation, failing: FinishRun | None) -> Iterator[DeletePod]:
     elif run.view.policy.suspend:
         yield from stop(run.alive, "the run is suspended")
     else:
-        yield from stop(run.open_pods_of(settled=True), "its case is settled")
+        yield from stop(run.superfluous, "its case is settled")
 
 
 def _wait(run: Situation, refused: SetWait | FinishRun | None, waits: dict[AttemptKey, Pending]) -> SetWait:
@@ -221,7 +222,7 @@ def _creates(run: Situation, wait: SetWait, failing: FinishRun | None) -> Iterat
     for case in run.unsettled:
         if free == 0:
             return
-        if case in run.open_cases or case in run.sealed or run.standing(case).not_before > run.now:
+        if case in run.open_cases or case in run.sealed or run.not_before(case) > run.now:
             continue
         yield CreatePod(next_attempt(case, (row.key for row in run.rows.get(case, ()))))
         free -= 1
@@ -247,6 +248,6 @@ def _wake_at(run: Situation, waits: dict[AttemptKey, Pending], wait: SetWait) ->
         *(item.until for item in waits.values()),
         *(facts.will_end(pod) for pod in run.alive),
         *(pod.deleted_at + facts.STUCK_SECONDS for _, pod in run.recorded_pods if pod.deleted_at is not None),
-        *(run.standing(case).not_before for case in run.rows if run.standing(case).settled is None),
+        *(run.not_before(case) for case in run.unsettled),
     ]
     return min((moment for moment in moments if moment is not None and moment > run.now), default=None)

@@ -15,6 +15,7 @@ from casewarden.api.manifest import ManifestError, Problem, did_you_mean, parse,
 from casewarden.api.plan import Plan, PlanLimits
 from casewarden.api.podtemplate import PodTemplate
 from casewarden.api.reasons import RunReason
+from casewarden.core.audit_children import audit_of
 from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import RULES
 
@@ -41,8 +42,14 @@ def validate_manifest(document: Any, catalogue: Catalogue | None = None) -> list
     except ManifestError as error:
         return error.problems
     if isinstance(resource, EvalRun):
-        return list(check_spec(resource.spec, catalogue))
+        return [*_by_hand(document), *check_spec(resource.spec, catalogue)]
     return list(check_audit(resource.spec, catalogue))
+
+
+def _by_hand(document: Any) -> Iterator[Problem]:
+    if audit_of(document) is not None:
+        cure = "only the operator makes the runs of an audit: remove owner and labels, or apply an AuditRun"
+        yield Problem("metadata.ownerReferences", None, cure, RunReason.NOT_AN_AUDITS_CHILD)
 
 
 def summary(problems: Iterable[Problem]) -> Why | None:
@@ -79,7 +86,8 @@ def check_audit_plan(spec: AuditRunSpec, plan: Plan) -> Iterator[Problem]:
             cure = f"the task has no such control: {did_you_mean(name, known)} (it has {', '.join(known)})"
             yield _refused("spec.controls", name, cure)
     faults = [control.name for control in plan.controls if control.kind == "fault"]
-    if not any(not spec.controls or name in spec.controls for name in faults):
+    unknown = set(spec.controls) - set(known)
+    if not unknown and not any(not spec.controls or name in spec.controls for name in faults):
         cure = f"no fault is among them, and an audit without faults shows nothing: add one of {', '.join(faults)}"
         yield _refused("spec.controls", list(spec.controls), cure)
     if not any(control.kind == "reference" for control in plan.controls):

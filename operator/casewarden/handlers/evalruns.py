@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import kopf
@@ -14,8 +15,13 @@ from casewarden.ports.kube import AUDIT_RUNS, EVAL_RUNS
 __all__ = ["register"]
 
 
-def register(handlers: kopf.OperatorRegistry, registry: Registry) -> None:
-    """Register what takes the events of the two kinds."""
+def register(handlers: kopf.OperatorRegistry, registry: Registry, stop: Callable[[], Awaitable[None]]) -> None:
+    """Register what takes the events of the two kinds, and what is to be stopped at the end."""
+
+    @kopf.on.cleanup(registry=handlers)
+    async def on_cleanup(**_: Any) -> None:
+        # kopf waits some seconds for tasks that began after it, and those of the runs did.
+        await stop()
 
     @kopf.on.event(GROUP, VERSION, EVAL_RUNS.plural, registry=handlers)
     async def on_eval_run(type: str | None, body: kopf.Body, **_: Any) -> None:

@@ -37,7 +37,13 @@ async def run(
     handlers = kopf.OperatorRegistry()
     register_login(handlers, connection)
     async with Operator(connection, catalogue, settings, **parts) as operator:
-        register(handlers, operator.registry)
+
+        async def wind_up() -> None:
+            # kopf has a signal handler of its own; without this it would wait for the flag that we did not set.
+            stop.set()
+            await operator.stop()
+
+        register(handlers, operator.registry, wind_up)
         # At its end kopf cancels tasks that began after it: the operator's own began before, and end after.
         await kopf.operator(
             registry=handlers,

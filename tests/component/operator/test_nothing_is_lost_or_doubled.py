@@ -321,10 +321,10 @@ async def test_a_run_that_is_not_over_by_its_deadline_fails_and_stops() -> None:
 
 async def test_two_operators_at_once_count_no_attempt_twice() -> None:
     async with a_stage(cases=8, work=lambda key: 0.05) as stage:
-        stage.apply(a_run(parallelism=2))
+        stage.apply(a_run(parallelism=2, seeds={"random": 2}))
         async with stage.operator(), stage.operator():
             await stage.finished(seconds=40)
-        check_counts(stage, 8)
+        check_counts(stage, 16)
 
 
 def _health(operator: object) -> list[str]:

@@ -132,13 +132,13 @@ def finished(**rest: Any) -> dict[str, Any]:
     return {"conditions": [{"type": "Finished", "status": "True"}], **rest}
 
 
-@pytest.mark.parametrize("theirs", [finished(), {"ledger": {"rows": 3}}])
+@pytest.mark.parametrize("theirs", [finished(), {"ledger": {"rows": 3}}, {"seeds": [1]}])
 async def test_a_status_of_an_operator_that_is_behind_is_not_written(theirs: dict[str, Any]) -> None:
     run = Run()
     writer = await run.start()
     await run.api.patch(EVAL_RUNS, "evals", "one", {"status": theirs}, subresource="status")
     with pytest.raises(Overtaken):
-        await writer.offer({"ledger": {"rows": 2}})
+        await writer.offer({"ledger": {"rows": 2}, "seeds": [2]})
     assert await run.status() == theirs
 
 
@@ -146,8 +146,12 @@ async def test_a_run_that_ends_for_a_lost_ledger_may_count_less_than_before() ->
     run = Run()
     writer = await run.start()
     await writer.offer({"ledger": {"rows": 3}})
-    assert await writer.offer(finished(), force=True) is None
-    assert await run.status() == finished()
+    with pytest.raises(Overtaken):
+        await writer.offer(finished(), force=True)
+    lost = finished()
+    lost["conditions"].append({"type": "Failed", "status": "True", "reason": "LedgerLost"})
+    assert await writer.offer(lost, force=True) is None
+    assert await run.status() == lost
 
 
 async def test_a_run_that_is_gone_or_another_is_not_written_to() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,19 +27,24 @@ class Standing:
     not_before: float = 0.0
 
 
-def standing(rows: Iterable[LedgerRow], policy: RunPolicy) -> Standing:
+def standing(rows: Sequence[LedgerRow], policy: RunPolicy) -> Standing:
     """Judge a case by its rows. Budgets are how often it is tried *again*: two retries are three attempts."""
+    if len(rows) == 1 and rows[0].kind == "verdict":
+        return Standing(rows[0])
     ordered = sorted(rows, key=lambda row: row.key.attempt)
     verdict = next((row for row in ordered if row.kind == "verdict"), None)
     if verdict is not None:
         return Standing(verdict)
-    environment = [row for row in ordered if row.kind == "environment"]
-    interruptions = [row for row in ordered if row.kind == "interruption"]
-    if len(environment) > policy.environment_retries:
-        return Standing(environment[policy.environment_retries])
-    if len(interruptions) > policy.interruption_retries:
-        return Standing(interruptions[policy.interruption_retries])
-    if not environment:
+    left = {"environment": policy.environment_retries, "interruption": policy.interruption_retries}
+    failures, last = 0, 0.0
+    for row in ordered:
+        if row.kind not in left:
+            continue
+        if left[row.kind] == 0:
+            return Standing(row)
+        left[row.kind] -= 1
+        if row.kind == "environment":
+            failures, last = failures + 1, row.ended_at
+    if not failures:
         return Standing()
-    delay = min(FIRST_DELAY_SECONDS * 2 ** (len(environment) - 1), LONGEST_DELAY_SECONDS)
-    return Standing(None, environment[-1].ended_at + delay)
+    return Standing(None, last + min(FIRST_DELAY_SECONDS * 2 ** (failures - 1), LONGEST_DELAY_SECONDS))
