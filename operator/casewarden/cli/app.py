@@ -298,6 +298,23 @@ def verify(
 
 
 @app.command()
+def regrade(
+    target: TargetArgument,
+    pack: PackOption = None,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Grade a finished run's records again by the installed version of its pack, and say what changes."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.regrading import regrade as command
+
+    _ended(command(Access(kubeconfig, context, namespace, system_namespace), target, pack, output))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     from casewarden import __version__

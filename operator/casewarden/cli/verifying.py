@@ -23,11 +23,11 @@ from casewarden.core.evidence import AUDIT
 from casewarden.core.verification import Verification, compare_audit_status, compare_status
 from casewarden.core.verify import Regrade, verify_run
 from casewarden.core.verify_audit import Folder, verify_audit
-from casewarden_sdk.contract import Case
+from casewarden_sdk.contract import Case, Pack
 from casewarden_sdk.fingerprint import grader_fingerprint
 from casewarden_sdk.judging import judge
 
-__all__ = ["verify"]
+__all__ = ["reader", "regrader_of", "verify"]
 
 _SHOWN = 20
 
@@ -80,7 +80,7 @@ async def _verify_audit_of_cluster(
             place, uid = keep or Path(scratch), str(audit["metadata"]["uid"])
             async with open_relay(cluster) as relay:
                 await download(RelayFiles(relay, uid), place / uid)
-                document = parse_object(_reader(place / uid)(AUDIT), AUDIT)
+                document = parse_object(reader(place / uid)(AUDIT), AUDIT)
                 for run in document.get("runs", ()):
                     if run.get("digest") is not None:
                         await download(RelayFiles(relay, run["uid"]), place / run["uid"])
@@ -96,17 +96,19 @@ def _verify_audit(folder: Path, digest: str | None, regrade: Regrade | None) -> 
         place = folder.parent / uid
         if "/" in uid or uid.startswith(".") or place.is_symlink() or not place.is_dir():
             return (lambda path: None), ()
-        return _reader(place), list_files(place)
+        return reader(place), list_files(place)
 
-    own = (_reader(folder), list_files(folder))
+    own = (reader(folder), list_files(folder))
     return verify_audit(own, run_folder, decompress, status_digest=digest, regrade=regrade)
 
 
 def _verify_folder(folder: Path, digest: str | None, regrade: Regrade | None) -> Verification:
-    return verify_run(_reader(folder), list_files(folder), decompress, status_digest=digest, regrade=regrade)
+    return verify_run(reader(folder), list_files(folder), decompress, status_digest=digest, regrade=regrade)
 
 
-def _reader(folder: Path) -> Callable[[str], bytes | None]:
+def reader(folder: Path) -> Callable[[str], bytes | None]:
+    """Return how the files of a folder are read; links, and what lies outside, are not there."""
+
     def read(path: str) -> bytes | None:
         full = folder / path
         if full.is_symlink() or not full.is_file() or not full.resolve().is_relative_to(folder.resolve()):
@@ -129,6 +131,12 @@ def _regrader(folder: Path, name: str | None) -> Regrade:
             f"the installed grader of {pack.id}@{pack.version} is {installed[:12]}, the run's of "
             f"{task.get('id')}@{task.get('version')} is {str(prints.get('grader'))[:12]}; install that version"
         )
+
+    return regrader_of(pack)
+
+
+def regrader_of(pack: Pack) -> Regrade:
+    """Return how a pack grades a record."""
 
     def regrade(planned: Any, bundle: Bundle) -> Mapping[str, Any]:
         case = Case(planned.id, tuple(planned.dimensions), dict(bundle.content), planned.kind)
