@@ -315,6 +315,25 @@ def regrade(
 
 
 @app.command()
+def compare(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Name of a run.", show_default=False)],
+    baseline: Annotated[
+        str, typer.Argument(metavar="BASELINE", help="Run that it is held against.", show_default=False)
+    ],
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Compare two runs of the same task, grader and conditions, paired by family and seed."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.comparing import compare as command
+
+    _ended(command(Access(kubeconfig, context, namespace, system_namespace), run, baseline, output))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     from casewarden import __version__
