@@ -63,10 +63,22 @@ contracts: setup ## Check that no layer imports what it must not
 .PHONY: generated
 generated: setup ## Check that the generated files are those of the models
 	$(PYTHON) -m casewarden.api.generate --check
+	cd dev && ../$(PYTHON) -m devkit.dashboards --check
+	cd dev && ../$(PYTHON) -m devkit.chart --check
+	$(PYTHON) -m casewarden.reference --check
 
 .PHONY: crds
 crds: setup ## Write the generated files anew: CRDs, reference pages
 	$(PYTHON) -m casewarden.api.generate
+	$(PYTHON) -m casewarden.reference
+
+.PHONY: dashboards
+dashboards: setup ## Write the Grafana dashboards anew
+	cd dev && ../$(PYTHON) -m devkit.dashboards
+
+.PHONY: chart
+chart: setup ## Write the chart's schema of values and its README anew
+	cd dev && ../$(PYTHON) -m devkit.chart
 
 .PHONY: test-shim
 test-shim: ## Test the shim
@@ -83,6 +95,14 @@ test-cluster: setup ## Tests on a real cluster, made for them and ended after th
 	dev/cluster up; \
 	dev/cluster load; \
 	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster
+
+.PHONY: soak
+soak: setup ## What takes too long for every change: the API server away for three minutes
+	export CLUSTER_NAME=$(TEST_CLUSTER) CASEWARDEN_SOAK_SECONDS=180; \
+	trap 'dev/cluster down' EXIT; \
+	dev/cluster up; \
+	dev/cluster load; \
+	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/test_outcomes.py -k api_server
 
 .PHONY: images
 images: setup ## Build the images that have changed

@@ -183,12 +183,21 @@ def choose(context: str, registry: str) -> Target:
     return Own(own)
 
 
+# Where the cluster tests put a scripted model; nobody is there else.
+_SCRIPTED = {"url": "http://models.casewarden-models.svc:8000/v1", "retrySeconds": 2}
+SCRIPTED = {
+    "scripted": {**_SCRIPTED, "concurrency": 4, "price": {"prompt": "1000", "completion": "1000"}},
+    "scripted-keyless": {**_SCRIPTED, "secret": {"name": "no-such-secret"}},
+    "scripted-elsewhere": {**_SCRIPTED, "namespaces": ["elsewhere"]},
+}
+
+
 def chart_values(references: dict[str, str]) -> str:
     """What the chart is told of the images; JSON is YAML."""
     packs = {pack: {"image": references["tasks"]} for pack in ("durable-kv", "support-routing")}
     values = {
         "image": {"operator": references["operator"], "evidence": references["evidence"]},
-        "catalogue": {"tasks": packs, "images": {"python": references["python"]}},
+        "catalogue": {"tasks": packs, "images": {"python": references["python"]}, "endpoints": SCRIPTED},
         # A checkout's release is for trials, and its own cluster has no storage class.
         "relay": {"storage": {"type": "emptyDir", "size": "2Gi"}},
     }

@@ -76,7 +76,8 @@ type stage struct {
 	Env     []string
 	Cwd     string
 	Network filter.Network
-	Port    uint16
+	Port    uint16 // the one TCP port that it may connect to
+	Own     uint16 // the one TCP port that it may listen on
 	ABI     int
 	Limits  limits
 	// Tasks is the RLIMIT_NPROC to set; 0 for none.
@@ -143,7 +144,7 @@ func (s *stage) confine() error {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
 	if s.Network != filter.Open {
-		if err := landlockRestrict(s.Port, s.ABI); err != nil {
+		if err := landlockRestrict(s.Port, s.Own, s.ABI); err != nil {
 			return err
 		}
 	}

@@ -163,6 +163,18 @@ func TestAProgramWithOnePortReachesThatPortByTCPAlone(t *testing.T) {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
 	}
+	for _, row := range []struct{ network, kind, address, want string }{
+		{"serve:39871", "bind", "127.0.0.1:39871", "ok"},
+		{"serve:39871", "bind", "127.0.0.1:39872", "EACCES"},
+		{"serve:39871", "connect", "127.0.0.1:" + ports[0], "EACCES"},
+		{"serve:39871,loopback:" + ports[0], "connect", "127.0.0.1:" + ports[0], "ok"},
+		{"serve:39871,loopback:" + ports[0], "connect", "127.0.0.1:" + ports[1], "EACCES"},
+		{"serve:39871,loopback:" + ports[0], "bind", "127.0.0.1:39871", "ok"},
+	} {
+		if got := s.probeLines(row.network, row.kind, "tcp", row.address); !reflect.DeepEqual(got, []string{row.want}) {
+			t.Errorf("%s, %s %s: %q, want %q", row.network, row.kind, row.address, got, row.want)
+		}
+	}
 	if got := s.probeLines("open", "fastopen", ports[1]); got[0] == "EPERM" {
 		t.Errorf("with an open network: %q; it must be the filter that refuses", got)
 	}

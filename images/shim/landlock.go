@@ -30,12 +30,12 @@ func landlockABI() int {
 	return int(abi)
 }
 
-// landlockRestrict confines the calling thread, and what it executes: TCP connect to port only (0 leaves TCP alone,
-// bind is refused with it), and, where the kernel can, no abstract unix sockets of processes outside, which would reach
+// landlockRestrict confines the calling thread, and what it executes: TCP connect to port and bind to own only (both 0
+// leaves TCP alone, one that is 0 refuses that), and, where the kernel can, no abstract unix sockets of processes outside, which would reach
 // the other containers of the pod. The thread must have no_new_privs.
-func landlockRestrict(port uint16, abi int) error {
+func landlockRestrict(port, own uint16, abi int) error {
 	var ruleset rulesetAttr
-	if port != 0 {
+	if port != 0 || own != 0 {
 		if abi < landlockNet {
 			return fmt.Errorf("landlock ABI %d cannot confine TCP, %d is needed", abi, landlockNet)
 		}
@@ -56,8 +56,12 @@ func landlockRestrict(port uint16, abi int) error {
 		return fmt.Errorf("landlock_create_ruleset: %w", errno)
 	}
 	defer unix.Close(int(fd))
-	if port != 0 {
-		rule := netPortRule{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}
+	for _, rule := range []netPortRule{
+		{unix.LANDLOCK_ACCESS_NET_CONNECT_TCP, uint64(port)}, {unix.LANDLOCK_ACCESS_NET_BIND_TCP, uint64(own)},
+	} {
+		if rule.port == 0 {
+			continue
+		}
 		_, _, errno = unix.RawSyscall6(unix.SYS_LANDLOCK_ADD_RULE, fd, ruleNetPort,
 			uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
 		if errno != 0 {

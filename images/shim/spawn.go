@@ -27,20 +27,38 @@ const (
 	executableFD = 100
 )
 
-// parseNetwork reads "none", "open" or "loopback:PORT".
-func parseNetwork(text string) (filter.Network, uint16, error) {
-	switch port, loopback := strings.CutPrefix(text, "loopback:"); {
-	case text == "none":
-		return filter.None, 0, nil
-	case text == "open":
-		return filter.Open, 0, nil
-	case loopback:
-		number, err := strconv.ParseUint(port, 10, 16)
-		if err == nil && number > 0 {
-			return filter.Stream, uint16(number), nil
+// parseNetwork reads "none", "open", "loopback:PORT", "serve:PORT" or "serve:PORT,loopback:PORT". It returns the port to
+// connect to and the port to listen on.
+func parseNetwork(text string) (network filter.Network, connect, own uint16, err error) {
+	switch text {
+	case "none":
+		return filter.None, 0, 0, nil
+	case "open":
+		return filter.Open, 0, 0, nil
+	}
+	rest := text
+	if listens, found := strings.CutPrefix(text, "serve:"); found {
+		port, more, both := strings.Cut(listens, ",")
+		if own, err = parsePort(port); err == nil && !both {
+			return filter.Stream, 0, own, nil
+		}
+		rest = more
+	}
+	if port, found := strings.CutPrefix(rest, "loopback:"); found && err == nil {
+		if connect, err = parsePort(port); err == nil {
+			return filter.Stream, connect, own, nil
 		}
 	}
-	return 0, 0, fmt.Errorf("network %q is none of \"none\", \"loopback:PORT\", \"open\"", text)
+	return 0, 0, 0, fmt.Errorf(
+		"network %q is none of \"none\", \"loopback:PORT\", \"serve:PORT\", \"serve:PORT,loopback:PORT\", \"open\"", text)
+}
+
+func parsePort(text string) (uint16, error) {
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err == nil && number == 0 {
+		err = strconv.ErrRange
+	}
+	return uint16(number), err
 }
 
 // plan turns a request into what the second stage needs, or refuses it.
@@ -61,7 +79,7 @@ func (s *server) plan(req request) (stage, *fault) {
 			return stage{}, candidateFault(reasonCannotStart, "%q holds a zero byte", text)
 		}
 	}
-	network, port, err := parseNetwork(req.Network)
+	network, port, own, err := parseNetwork(req.Network)
 	if err != nil {
 		return stage{}, environmentFault("%v", err)
 	}
@@ -76,7 +94,7 @@ func (s *server) plan(req request) (stage, *fault) {
 	if cwd == "" {
 		cwd = "/"
 	}
-	return stage{Argv: req.Argv, Env: env, Cwd: cwd, Network: network, Port: port, ABI: s.kernel.Landlock,
+	return stage{Argv: req.Argv, Env: env, Cwd: cwd, Network: network, Port: port, Own: own, ABI: s.kernel.Landlock,
 		Limits: req.Limits, Tasks: s.taskLimit(req.Limits.Processes)}, nil
 }
 

@@ -80,15 +80,21 @@ func TestSystemVObjectsAreThoseOwnedOrMade(t *testing.T) {
 
 func TestNetworksAreNamedExactly(t *testing.T) {
 	for text, want := range map[string]struct {
-		network filter.Network
-		port    uint16
-	}{"none": {filter.None, 0}, "open": {filter.Open, 0}, "loopback:8080": {filter.Stream, 8080}, "loopback:65535": {filter.Stream, 65535}} {
-		if network, port, err := parseNetwork(text); err != nil || network != want.network || port != want.port {
-			t.Errorf("%q: %v %d %v", text, network, port, err)
+		network   filter.Network
+		port, own uint16
+	}{
+		"none": {filter.None, 0, 0}, "open": {filter.Open, 0, 0}, "loopback:8080": {filter.Stream, 8080, 0},
+		"loopback:65535": {filter.Stream, 65535, 0}, "serve:80": {filter.Stream, 0, 80},
+		"serve:80,loopback:81": {filter.Stream, 81, 80},
+	} {
+		network, port, own, err := parseNetwork(text)
+		if err != nil || network != want.network || port != want.port || own != want.own {
+			t.Errorf("%q: %v %d %d %v", text, network, port, own, err)
 		}
 	}
-	for _, text := range []string{"", "None", "loopback", "loopback:", "loopback:0", "loopback:65536", "loopback:-1", "loopback:+1", "loopback:x"} {
-		if _, _, err := parseNetwork(text); err == nil {
+	for _, text := range []string{"", "None", "loopback", "loopback:", "loopback:0", "loopback:65536", "loopback:-1", "loopback:+1", "loopback:x",
+		"serve:", "serve:0", "serve:1,", "serve:1,open", "serve:1,loopback:0", "serve:x,loopback:1", "loopback:1,serve:1"} {
+		if _, _, _, err := parseNetwork(text); err == nil {
 			t.Errorf("%q was accepted", text)
 		}
 	}

@@ -28,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _operator(argv: Sequence[str]) -> int:
     from casewarden.adapters.kube.connection import ConfigError
+    from casewarden.adapters.kube.lease import LeaseLost
     from casewarden.handlers.operator import main as operator_main
     from casewarden.settings import parse_settings
     from casewarden.wiring import CatalogueError
@@ -39,6 +40,9 @@ def _operator(argv: Sequence[str]) -> int:
     except (ConfigError, CatalogueError) as error:
         print(f"casewarden operator: {error}", file=sys.stderr)
         return 2
+    except LeaseLost:
+        # Started again it stands by.
+        return 1
     return 0
 
 

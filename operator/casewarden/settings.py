@@ -36,6 +36,9 @@ class Settings:
     status_interval: float = _setting(1.0, "seconds between two status writes of one run")
     status_qps: float = _setting(10.0, "status writes of all runs together per second")
     relist_seconds: float = _setting(300.0, "seconds between two full lists of the pods")
+    lease: str | None = _setting(
+        None, "name of the Lease, in the operator's own namespace, that only one operator holds; default: none"
+    )
     host: str = _setting("0.0.0.0", "address for /healthz, /readyz and /metrics")  # noqa: S104 - a pod's own
     port: int = _setting(8080, "port for /healthz, /readyz and /metrics; 0 for any free one")
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR")

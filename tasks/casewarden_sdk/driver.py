@@ -117,7 +117,11 @@ class _Driver:
         answer = await self._ask(hello)
         await self._ask({"op": "case"}, canonical(dict(case.content)).encode("ascii"))
         return Runtime(
-            self._connection, tightened(self._pack.limits, answer["limits"]), seed, self._places.environments
+            self._connection,
+            tightened(self._pack.limits, answer["limits"]),
+            seed,
+            self._places.environments,
+            str(answer.get("candidate", "program")),
         )
 
     async def _play(self, case: Case, runtime: Runtime) -> JSON:

@@ -15,6 +15,9 @@ __all__ = ["Environment", "Executed"]
 
 T = TypeVar("T")
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# A drain, or a deletion, stops all containers at once, and a driver that is told to stop tells nothing more. So a
+# container that is gone is held against the agent only when the driver has outlived it for so long.
+_LOSS_GRACE = 2.0
 
 
 @dataclass(frozen=True)
@@ -33,17 +36,23 @@ class Executed:
 class Environment:
     """A connected environment container.
 
-    ``agent`` on a call says that it carries out an action of the agent's: should the container die in it, the agent is
-    to blame (``SandboxKilled``); otherwise it is an ``EnvironmentFailure``.
+    ``agent`` on a call says that it carries out an action of the agent's. From the first of these on, whatever becomes
+    of the container may be the agent's doing, who can leave a process or a file behind for a later call to fall over:
+    should the container die or refuse a call, the agent is to blame (``SandboxKilled``). Before, it is an
+    ``EnvironmentFailure``, for which the case is tried again.
     """
 
-    def __init__(self, name: str, supervisor: Supervisor, stderr: dict[int, bytearray]) -> None:
+    def __init__(
+        self, name: str, supervisor: Supervisor, stderr: dict[int, bytearray], loss_grace: float = _LOSS_GRACE
+    ) -> None:
         self.name = name
         self._supervisor = supervisor
         self._stderr = stderr
+        self._loss_grace = loss_grace
+        self._agent_acted = False
 
     @classmethod
-    async def connect(cls, name: str, path: str, seconds: float) -> Environment:
+    async def connect(cls, name: str, path: str, seconds: float, loss_grace: float = _LOSS_GRACE) -> Environment:
         """Accept the container's shim at ``path``."""
         stderr: dict[int, bytearray] = {}
 
@@ -58,7 +67,7 @@ class Environment:
             raise EnvironmentFailure("EnvironmentFailed", message) from None
         except (OSError, WireError, asyncio.IncompleteReadError) as error:
             raise EnvironmentFailure("EnvironmentFailed", f"environment {name!r}: {error}") from None
-        return cls(name, supervisor, stderr)
+        return cls(name, supervisor, stderr, loss_grace)
 
     async def exec(
         self,
@@ -70,10 +79,15 @@ class Environment:
         max_bytes: int = 1 << 20,
         network: str = "none",
         agent: bool = False,
+        processes: Optional[int] = 256,
     ) -> Executed:
-        """Run a command to its end, at most ``seconds`` and ``max_bytes`` of output, and return what it did."""
+        """Run a command to its end, at most ``seconds`` and ``max_bytes`` of output, and return what it did.
+
+        ``processes`` bounds those of the container's user, threads included, so that no fork bomb takes those of the
+        driver; None leaves it to the container. It does not bind root.
+        """
         variables = {"PATH": _DEFAULT_PATH, "LANG": "C.UTF-8", **(env or {})}
-        limits = ShimLimits(output_bytes=max_bytes)
+        limits = ShimLimits(processes=processes, output_bytes=max_bytes)
         supervisor = self._supervisor
         session = await self._asked(supervisor.start(argv, variables, cwd, network, limits, 30.0), agent)
 
@@ -95,16 +109,13 @@ class Environment:
 
         timed_out = False
         try:
-            await self._asked(asyncio.wait_for(play(), seconds), agent)
+            await self._asked(asyncio.wait_for(play(), seconds), agent, late=False)
         except asyncio.TimeoutError:
             timed_out = True
-            try:
-                await self._asked(kill(), agent)
-            except asyncio.TimeoutError:
-                raise self._gone("a command could not be killed", agent) from None
+            await self._asked(kill(), agent)
         ended = session.exit
         if ended is None:
-            raise self._gone("it ended during a command", agent)
+            raise await self._lost("it ended during a command")
         del supervisor.sessions[session.number]
         return Executed(
             ended.code,
@@ -121,7 +132,7 @@ class Environment:
         await self._asked(self._supervisor.put(path, data, mode, 60.0), False)
 
     async def get(self, path: str, max_bytes: int = 1 << 20, agent: bool = False) -> bytes:
-        """Read a file of the container; an ``EnvironmentFailure`` where there is none or it is larger."""
+        """Read a file of the container; a failure as of the class where there is none or it is larger."""
         return await self._asked(self._supervisor.get(path, max_bytes, 60.0), agent)
 
     async def sweep(self, empty: Sequence[str] = ()) -> Swept:
@@ -132,18 +143,26 @@ class Environment:
         """Ask the shim to exit."""
         await self._supervisor.exit()
 
-    def _gone(self, why: str, agent: bool) -> Exception:
-        message = f"environment {self.name!r} is gone: {why}"
-        if agent:
+    async def _lost(self, why: str) -> Exception:
+        if self._agent_acted:
+            await asyncio.sleep(self._loss_grace)
+        return self._broken(f"environment {self.name!r} is gone: {why}")
+
+    def _broken(self, message: str) -> Exception:
+        if self._agent_acted:
             return CandidateError("SandboxKilled", message)
         return EnvironmentFailure("EnvironmentFailed", message)
 
-    async def _asked(self, question: Coroutine[Any, Any, T], agent: bool) -> T:
+    async def _asked(self, question: Coroutine[Any, Any, T], agent: bool, late: bool = True) -> T:
+        """Ask the shim. ``late`` says that no answer in time is a failure too, and not for the caller to judge."""
+        self._agent_acted = self._agent_acted or agent
         try:
             return await question
         except ConnectionLost as lost:
-            raise self._gone(str(lost), agent) from None
+            raise await self._lost(str(lost)) from None
         except Refusal as refusal:
-            if agent:
-                raise CandidateError("SandboxKilled", f"environment {self.name!r}: {refusal}") from None
-            raise EnvironmentFailure("EnvironmentFailed", f"environment {self.name!r}: {refusal}") from None
+            raise self._broken(f"environment {self.name!r}: {refusal}") from None
+        except asyncio.TimeoutError:
+            if not late:
+                raise
+            raise self._broken(f"environment {self.name!r}: its shim does not answer") from None

@@ -8,6 +8,7 @@ and ``EnvironmentFailure`` (let it pass).
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import dataclass
 from typing import Any, Dict, List, Optional, Protocol, Sequence, Tuple
 
@@ -19,7 +20,7 @@ from .errors import CandidateError, EnvironmentFailure
 from .jsonlines import dump_line, parse_line
 from .wire import Frame, WireError
 
-__all__ = ["Ended", "Process", "Recorder", "Runtime"]
+__all__ = ["Chat", "Ended", "Process", "Recorder", "Runtime"]
 
 
 class Recorder(Protocol):
@@ -118,17 +119,108 @@ class Process:
                 await self.finish("kill")
 
 
-class Runtime:
-    """Given to ``Pack.drive``. ``limits`` are the pack's as the run tightened them; ``seed`` is the case's."""
+class Chat:
+    """A conversation with the candidate: messages go out, the assistant's next one comes back.
 
-    def __init__(self, recorder: Recorder, limits: Limits, seed: int, environments: str = "/casewarden/env") -> None:
+    A model or a server is asked by the sidecar. A program gets ``{"messages", "tools"}`` as a JSON line and answers
+    with the message as one, so that controls of a chat pack are plain programs. Use it as an async context manager.
+    """
+
+    def __init__(self, runtime: Runtime, session: int, process: Optional[Process]) -> None:
+        self.session = session
+        self.ended: Optional[Ended] = None
+        self._runtime = runtime
+        self._process = process
+        self._over = False
+
+    async def __aenter__(self) -> Chat:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def action(self, messages: Sequence[JSON], tools: Optional[Sequence[JSON]] = None) -> Dict[str, JSON]:
+        """Return the message that follows ``messages``: ``role``, ``content`` and, where it calls, ``tool_calls``.
+
+        Messages and ``tools`` are those of OpenAI's chat completions. ``CandidateError`` for an answer that is no
+        message, and for what a model refuses (``ContextLimit``, ``Refused``, ``BadRequest``).
+        """
+        asked: Dict[str, JSON] = {"messages": list(messages)}
+        if tools:
+            asked["tools"] = list(tools)
+        if self._process is not None:
+            return _checked_message(await self._process.request(asked))
+        header = {"op": "action", "session": self.session}
+        _, payload = await self._runtime.ask(header, canonical(asked).encode("ascii"))
+        self._runtime.heard = True
+        return _checked_message(json.loads(payload))
+
+    async def finish(self, how: str = "eof") -> Ended:
+        """End the conversation; a program is stopped as ``Process.finish`` stops it."""
+        if self._process is not None:
+            self._over = True
+            self.ended = await self._process.finish(how)
+            return self.ended
+        self._over = True
+        header, _ = await self._runtime.ask({"op": "finish", "session": self.session, "how": how})
+        self.ended = Ended(
+            header.get("code"), header.get("signal"), int(header.get("output_bytes", 0)),
+            str(header.get("stderr_tail", "")), int(header.get("unsolicited", 0)),
+        )  # fmt: skip
+        return self.ended
+
+    async def close(self) -> None:
+        """End what has not been finished."""
+        if not self._over:
+            with contextlib.suppress(CandidateError):
+                await self.finish("kill")
+
+
+def _checked_message(message: JSON) -> Dict[str, JSON]:
+    """Return a message with nothing in it that a driver would have to check again."""
+    if not isinstance(message, dict) or message.get("role", "assistant") != "assistant":
+        raise CandidateError("Protocol", "the answer must be a message of the role assistant")
+    content, calls = message.get("content"), message.get("tool_calls") or []
+    if not isinstance(content, str) and not (content is None and calls):
+        raise CandidateError("Protocol", "the message has neither a text as content nor tool_calls")
+    if not isinstance(calls, list):
+        raise CandidateError("Protocol", "tool_calls must be a list")
+    for call in calls:
+        function = call.get("function") if isinstance(call, dict) else None
+        if (
+            not isinstance(function, dict)
+            or not isinstance(call.get("id"), str)
+            or not all(isinstance(function.get(name), str) for name in ("name", "arguments"))
+        ):
+            raise CandidateError(
+                "Protocol", "each of tool_calls needs id, and function with name and arguments as texts"
+            )
+    return {"role": "assistant", "content": content, **({"tool_calls": calls} if calls else {})}
+
+
+class Runtime:
+    """Given to ``Pack.drive``. ``limits`` are the pack's as the run tightened them; ``seed`` is the case's.
+
+    ``candidate`` is what plays: ``program``, ``server`` or ``model``. Programs are started, the others are talked to.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        limits: Limits,
+        seed: int,
+        environments: str = "/casewarden/env",
+        candidate: str = "program",
+    ) -> None:
         self.limits = limits
         self.seed = seed
+        self.candidate = candidate
         self.heard = False
         self._recorder = recorder
         self._folder = environments
         self._environments: Dict[str, Environment] = {}
         self._processes: List[Process] = []
+        self._chats: List[Chat] = []
 
     async def start(self, argv: Optional[Sequence[str]] = None) -> Process:
         """Start the candidate's program, as a new process in a swept container; its state folder persists.
@@ -140,6 +232,16 @@ class Runtime:
         process = Process(self, int(header["session"]))
         self._processes.append(process)
         return process
+
+    async def chat(self) -> Chat:
+        """Begin a conversation with the candidate, whatever it is; a server is started and waited for."""
+        if self.candidate == "program":
+            process = await self.start()
+            return Chat(self, process.session, process)
+        header, _ = await self.ask({"op": "start", "argv": None})
+        made = Chat(self, int(header["session"]), None)
+        self._chats.append(made)
+        return made
 
     async def note(self, name: str, value: JSON) -> None:
         """Keep a state of the host's as evidence: a named JSON value, in order, in the bundle's ``states.jsonl``."""
@@ -153,6 +255,8 @@ class Runtime:
 
     async def close(self) -> None:
         """Kill every candidate process still running and let the environment containers go."""
+        for chat in self._chats:
+            await chat.close()
         for process in self._processes:
             await process.close()
         for environment in self._environments.values():

@@ -13,12 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
+from casewarden.adapters.stores import open_store
+from casewarden.adapters.stores.s3 import S3Store
 from casewarden.api.catalogue import Catalogue
 from casewarden.core.network import NetworkContext
 from casewarden.relay.__main__ import parser as relay_parser
 from casewarden.settings import parse_settings
 from casewarden.wiring import read_catalogue
-from devkit import programs
+from devkit import chart, dashboards, programs
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "casewarden"
@@ -28,9 +30,35 @@ Document = dict[str, Any]
 # helm may have to be built first, with the development cluster's other programs.
 pytestmark = pytest.mark.timeout(2400)
 
+KNOBS: dict[str, Any] = {
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
+    ],
+    "priorityClassName": "high",
+    "runtimeClassName": "gvisor",
+    "podLabels": {"team": "evals"},
+    "podAnnotations": {"note": "seen"},
+    "serviceAccountAnnotations": {"iam": "role"},
+    "extraEnv": [{"name": "SSL_CERT_FILE", "value": "/ca.crt"}],
+}
 VALUES: dict[str, dict[str, Any]] = {
     "as it comes": {},
     "for a trial": {"relay": {"storage": {"type": "emptyDir", "size": "1Gi"}}},
+    "with evidence in a bucket": {
+        "relay": {
+            "storage": {
+                "type": "s3",
+                "s3": {
+                    "bucket": "evidence",
+                    "prefix": "team/one",
+                    "endpoint": "https://s3.example:9000",
+                    "region": "eu-1",
+                    "secret": "s3-keys",
+                },
+            },
+            "serviceAccountAnnotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/evidence"},
+        },
+    },
     "for two namespaces": {"watchNamespaces": ["evals", "research"]},
     "without CRDs and aggregation": {"crds": {"install": False}, "rbac": {"aggregate": False}},
     "from a registry, placed": {
@@ -51,12 +79,39 @@ VALUES: dict[str, dict[str, Any]] = {
             "nodeSelector": {"disk": "ssd"},
         },
     },
+    "watched": {
+        "monitoring": {
+            "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}, "interval": "15s"},
+            "rules": {
+                "enabled": True,
+                "labels": {"release": "prometheus"},
+                "runbookUrl": "https://docs.example/books/",
+            },
+            "dashboards": {"enabled": True, "annotations": {"grafana_folder": "Evals"}},
+        },
+        "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]},
+    },
+    "with every knob": {
+        "image": {"registry": "r.example:5000/mirror"},
+        "watchNamespaces": ["evals"],
+        "operator": KNOBS,
+        "relay": {**KNOBS, "retentionDays": 3},
+        "networkPolicy": {"enabled": False},
+        "test": {"enabled": False},
+        "extraObjects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}],
+    },
     "with a catalogue of one's own": {
         "catalogue": {
             "tasks": {"support-routing": None, "mine": {"image": "r.example/mine:2"}},
             "images": {"node": "node:22"},
             "allowedTaskImages": ["r.example/team/"],
             "allowBaseline": ["mine"],
+            "pools": {"agents": {"team-gpt": {"concurrency": 4}}, "tasks": {"mine": {"concurrency": 0}}},
+            "endpoints": {
+                "team": {"url": "https://models.example/v1", "secret": {"name": "team-key"}, "concurrency": 8},
+                "open": {"url": "http://models.tools.svc:8000/v1", "namespaces": ["evals"]},
+                "gone": None,
+            },
         },
     },
 }
@@ -131,7 +186,7 @@ def test_every_pod_passes_the_level_restricted(documents: list[Document]) -> Non
         assert security["runAsUser"] > 0
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
-        allowed = {"configMap", "emptyDir", "projected", "persistentVolumeClaim"}
+        allowed = {"configMap", "emptyDir", "projected", "persistentVolumeClaim", "secret"}
         assert all(set(volume) - {"name"} <= allowed for volume in pod["volumes"])
         for container in pod["containers"]:
             own = container["securityContext"]
@@ -176,7 +231,7 @@ def test_the_operator_and_the_relay_may_do_what_they_do_and_no_more(plain: list[
         | may("serviceaccounts networkpolicies", "get create patch")
         | may("events", "create")
     )
-    assert of("casewarden-relay") == may("tokenreviews", "create") | may("pods", "get") | may("evalruns", "get list")
+    assert of("casewarden-relay") == may("tokenreviews", "create") | may("pods", "get")
 
 
 def test_every_binding_names_a_role_and_an_account_that_are_there(documents: list[Document]) -> None:
@@ -195,10 +250,20 @@ def test_every_binding_names_a_role_and_an_account_that_are_there(documents: lis
     assert {pod["serviceAccountName"] for _, pod in pods(documents)} <= accounts
 
 
+def test_operators_share_one_lease_and_may_touch_no_other(plain: list[Document]) -> None:
+    create, use = named(plain, "Role", "casewarden-operator-lease")["rules"]
+    assert (create["resources"], create["verbs"]) == (["leases"], ["create"])
+    assert (use["resourceNames"], use["verbs"]) == (["casewarden-operator"], ["get", "update"])
+    (container,) = dict(pods(plain))["casewarden-operator"]["containers"]
+    assert parse_settings(container["args"], {}).lease == use["resourceNames"][0]
+
+
 def test_an_operator_of_some_namespaces_has_rights_in_those_alone(helm: str) -> None:
     documents = template(helm, VALUES["for two namespaces"])
     owners = [
-        document["metadata"] for document in of_kind(documents, "Role") if "operator" in document["metadata"]["name"]
+        document["metadata"]
+        for document in of_kind(documents, "Role")
+        if document["metadata"]["name"] == "casewarden-operator"
     ]
     assert {meta["namespace"] for meta in owners} == {"evals", "research"}
     assert "casewarden-operator" not in {d["metadata"]["name"] for d in of_kind(documents, "ClusterRole")}
@@ -261,11 +326,19 @@ def test_a_pack_is_added_replaced_and_left_out_by_its_name(helm: str) -> None:
     assert replaced.tasks["durable-kv"].command == catalogue({}).tasks["durable-kv"].command
 
 
-def test_a_changed_catalogue_restarts_the_operator_and_nothing_else(helm: str, plain: list[Document]) -> None:
-    changed = template(helm, VALUES["with a catalogue of one's own"])
+def test_a_changed_catalogue_restarts_the_operator_and_the_relay_only_for_endpoints(
+    helm: str, plain: list[Document]
+) -> None:
+    own = VALUES["with a catalogue of one's own"]["catalogue"]
+    changed = template(helm, {"catalogue": {name: part for name, part in own.items() if name != "endpoints"}})
     for name, same in (("casewarden-operator", False), ("casewarden-relay", True)):
         before, after = named(plain, "Deployment", name), named(changed, "Deployment", name)
         assert (before["spec"]["template"] == after["spec"]["template"]) is same
+    endpoints = template(helm, {"catalogue": {"endpoints": own["endpoints"]}})
+    before, after = (named(documents, "Deployment", "casewarden-relay") for documents in (plain, endpoints))
+    assert before["spec"]["template"]["metadata"] != after["spec"]["template"]["metadata"]
+    mounts = after["spec"]["template"]["spec"]["containers"][0]["volumeMounts"]
+    assert {"name": "key-team", "mountPath": "/etc/casewarden-keys/team", "readOnly": True} in mounts
 
 
 def test_case_pods_find_the_relay_where_their_policy_lets_them_go(documents: list[Document]) -> None:
@@ -275,7 +348,10 @@ def test_case_pods_find_the_relay_where_their_policy_lets_them_go(documents: lis
     assert context.relay_labels.items() <= labels.items()
     service = named(documents, "Service", "casewarden-relay")
     assert service["spec"]["selector"].items() <= labels.items()
-    (policy,) = of_kind(documents, "NetworkPolicy")
+    policies = [item for item in of_kind(documents, "NetworkPolicy") if item["metadata"]["name"] == "casewarden-relay"]
+    if not policies:
+        return
+    (policy,) = policies
     assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
     ports = [port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]]
     assert (
@@ -345,13 +421,18 @@ def test_everything_of_the_release_is_in_its_namespace(helm: str) -> None:
 @pytest.mark.parametrize(
     ("values", "field"),
     [
-        ({"operator": {"replicas": 2}}, "operator/replicas"),
+        ({"operator": {"replicas": 4}}, "operator/replicas"),
         ({"operater": {}}, "operater"),
         ({"relay": {"storage": {"type": "s3"}}}, "relay/storage/type"),
         ({"relay": {"storage": {"size": "much"}}}, "relay/storage/size"),
         ({"relay": {"retentionDays": -1}}, "relay/retentionDays"),
         ({"relay": {"resources": {"limits": {"memory": None}}}}, "relay/resources"),
         ({"image": {"operator": ""}}, "image/operator"),
+        ({"image": {"registry": "r.example/"}}, "image/registry"),
+        ({"monitoring": {"rules": {"runbookUrl": "here"}}}, "monitoring/rules/runbookUrl"),
+        ({"monitoring": {"serviceMonitor": {"interval": "often"}}}, "monitoring/serviceMonitor/interval"),
+        ({"test": {"seconds": 1}}, "test/seconds"),
+        ({"extraObjects": [{"kind": "ConfigMap"}]}, "extraObjects"),
         ({"imagePullPolicy": "Sometimes"}, "imagePullPolicy"),
         ({"catalogue": {"tasks": {"Mine": {"image": "x"}}}}, "Mine"),
         ({"catalogue": {"tasks": {"mine": {"comand": ["x"]}}}}, "catalogue/tasks/mine"),
@@ -368,7 +449,7 @@ def test_a_value_that_cannot_be_is_refused_by_name(helm: str, values: dict[str, 
 
 def _leaves(node: Any, path: str = ".Values") -> Iterator[str]:
     """The values that a template must name; what is handed on whole counts as one."""
-    whole = path.endswith((".resources", ".tasks", ".images"))
+    whole = path.endswith((".resources", ".tasks", ".images", ".labels"))
     if isinstance(node, dict) and node and not whole:
         for key, value in node.items():
             yield from _leaves(value, f"{path}.{key}")
@@ -377,13 +458,16 @@ def _leaves(node: Any, path: str = ".Values") -> Iterator[str]:
 
 
 def test_every_value_is_used_by_a_template() -> None:
-    templates = "".join(path.read_text() for path in (CHART / "templates").iterdir())
+    templates = "".join(path.read_text() for path in (CHART / "templates").rglob("*") if path.is_file())
     leaves = set(_leaves(yaml.safe_load((CHART / "values.yaml").read_text())))
     placement = {
         f".Values.{part}.{name}"
         for part in ("operator", "relay")
-        for name in ("nodeSelector", "tolerations", "affinity")
-    }
+        for name in (
+            "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName",
+            "runtimeClassName", "podLabels",
+        )
+    }  # fmt: skip
     assert placement < leaves
     unused = {path for path in leaves - placement if not re.search(re.escape(path) + r"\b", templates)}
     assert unused == set()
@@ -400,3 +484,155 @@ def test_pods_are_placed_as_the_values_say(helm: str) -> None:
         assert pod["imagePullSecrets"] == [{"name": "registry"}]
         assert pod["containers"][0]["image"] == values["image"]["operator"]
         assert pod["containers"][0]["imagePullPolicy"] == "Always"
+
+
+def test_evidence_in_a_bucket_needs_no_volume_and_takes_its_keys_from_a_secret(helm: str) -> None:
+    documents = template(helm, VALUES["with evidence in a bucket"])
+    assert not of_kind(documents, "PersistentVolumeClaim")
+    pod = dict(pods(documents))["casewarden-relay"]
+    (container,) = pod["containers"]
+    assert {volume["name"] for volume in pod["volumes"]} == {mount["name"] for mount in container["volumeMounts"]}
+    assert "evidence" not in {volume["name"] for volume in pod["volumes"]}
+    assert container["envFrom"] == [{"secretRef": {"name": "s3-keys"}}]
+    store = relay_parser().parse_args(container["args"]).store
+    assert store == "s3://evidence/team/one?path_style=true&endpoint=https%3A%2F%2Fs3.example%3A9000&region=eu-1"
+    assert isinstance(open_store(store), S3Store)
+    account = named(documents, "ServiceAccount", "casewarden-relay")
+    assert set(account["metadata"]["annotations"]) == {"eks.amazonaws.com/role-arn"}
+
+
+def test_a_bucket_must_be_named(helm: str) -> None:
+    done = run(helm, "template", "casewarden", str(CHART), values={"relay": {"storage": {"type": "s3"}}})
+    assert done.returncode != 0
+    assert "relay.storage.s3.bucket" in done.stderr
+
+
+def test_every_knob_reaches_its_pod(helm: str) -> None:
+    documents = template(helm, VALUES["with every knob"])
+    for part in ("operator", "relay"):
+        deployment = named(documents, "Deployment", f"casewarden-{part}")["spec"]["template"]
+        spec, meta = deployment["spec"], deployment["metadata"]
+        for name in ("topologySpreadConstraints", "priorityClassName", "runtimeClassName"):
+            assert spec[name] == KNOBS[name]
+        assert meta["labels"].items() >= KNOBS["podLabels"].items()
+        assert meta["annotations"].items() >= KNOBS["podAnnotations"].items()
+        assert spec["containers"][0]["env"] == KNOBS["extraEnv"]
+        account = named(documents, "ServiceAccount", f"casewarden-{part}")
+        assert account["metadata"]["annotations"] == KNOBS["serviceAccountAnnotations"]
+    assert named(documents, "ConfigMap", "mine")
+    assert of_kind(documents, "NetworkPolicy") == []
+
+
+def test_a_mirror_stands_before_every_image_that_names_no_registry(helm: str) -> None:
+    own = {
+        "tasks": {"mine": {"image": "team/mine:1"}, "far": {"image": "r.example/x:1"}},
+        "images": {"a": "localhost/b"},
+    }
+    documents = template(helm, {"image": {"registry": "r.example:5000/mirror"}, "catalogue": own})
+    text = named(documents, "ConfigMap", "casewarden-catalogue")["data"]["catalogue.yaml"]
+    catalogue = Catalogue.model_validate(yaml.safe_load(text))
+    assert catalogue.evidence_image == "r.example:5000/mirror/casewarden-evidence:dev"
+    assert catalogue.tasks["mine"].image == "r.example:5000/mirror/team/mine:1"
+    assert catalogue.tasks["far"].image == "r.example/x:1"
+    assert catalogue.images == {"a": "localhost/b", "python": "r.example:5000/mirror/casewarden-python:dev"}
+    for _, pod in pods(documents):
+        assert pod["containers"][0]["image"] == "r.example:5000/mirror/casewarden-operator:dev"
+
+
+def test_the_relay_of_some_namespaces_reads_pods_in_those_alone(helm: str) -> None:
+    documents = template(helm, VALUES["for two namespaces"])
+    (rule,) = named(documents, "ClusterRole", "casewarden-relay")["rules"]
+    assert rule["resources"] == ["tokenreviews"]
+    owners = [d["metadata"]["namespace"] for d in of_kind(documents, "Role") if d["metadata"]["name"].endswith("relay")]
+    assert owners == ["evals", "research"]
+    kept = template(helm, {"relay": {"retentionDays": 1}})
+    assert {"apiGroups": ["casewarden.dev"], "resources": ["evalruns"], "verbs": ["list"]} in named(
+        kept, "ClusterRole", "casewarden-relay"
+    )["rules"]
+
+
+def test_what_is_watched_is_found_by_its_labels(helm: str) -> None:
+    documents = template(helm, VALUES["watched"])
+    monitors = of_kind(documents, "ServiceMonitor")
+    assert {monitor["metadata"]["name"] for monitor in monitors} == {"casewarden-operator", "casewarden-relay"}
+    for monitor in monitors:
+        assert monitor["metadata"]["labels"]["release"] == "prometheus"
+        service = named(documents, "Service", monitor["metadata"]["name"])
+        assert monitor["spec"]["selector"]["matchLabels"].items() <= service["metadata"]["labels"].items()
+        (endpoint,) = monitor["spec"]["endpoints"]
+        assert endpoint["port"] == service["spec"]["ports"][0]["name"]
+        assert endpoint["interval"] == "15s"
+        deployment = named(documents, "Deployment", monitor["metadata"]["name"])
+        assert service["spec"]["selector"].items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+    (policy,) = [d for d in of_kind(documents, "NetworkPolicy") if d["metadata"]["name"] == "casewarden-operator"]
+    assert policy["spec"]["ingress"][0]["from"] == VALUES["watched"]["networkPolicy"]["metricsFrom"]
+
+
+def test_every_alert_has_its_runbook(helm: str) -> None:
+    (rule,) = of_kind(template(helm, VALUES["watched"]), "PrometheusRule")
+    alerts = rule["spec"]["groups"][0]["rules"]
+    pages = {path.stem for path in (ROOT / "docs" / "runbooks").glob("Casewarden*.md")}
+    assert {alert["alert"] for alert in alerts} == pages
+    for alert in alerts:
+        assert alert["annotations"]["runbook_url"] == f"https://docs.example/books/{alert['alert']}.md"
+        assert alert["labels"]["severity"] in ("info", "warning", "critical")
+        assert (ROOT / "docs" / "runbooks" / f"{alert['alert']}.md").read_text().startswith(f"# {alert['alert']}\n")
+
+
+def test_the_dashboards_are_those_that_were_built(helm: str) -> None:
+    documents = template(helm, VALUES["watched"])
+    for name, text in dashboards.render().items():
+        config = named(documents, "ConfigMap", f"casewarden-dashboard-{name.removesuffix('.json')}")
+        assert json.loads(config["data"][name]) == json.loads(text)
+        assert config["metadata"]["labels"]["grafana_dashboard"] == "1"
+        assert config["metadata"]["annotations"] == {"grafana_folder": "Evals"}
+        assert len(text) < 200_000
+
+
+def test_without_the_prometheus_operator_nothing_asks_for_it(plain: list[Document]) -> None:
+    assert of_kind(plain, "ServiceMonitor", "PrometheusRule") == []
+
+
+def test_the_readme_and_the_schema_know_every_value() -> None:
+    assert chart.main(["--check"]) == 0
+
+
+def test_a_value_that_the_schema_does_not_know_is_noticed() -> None:
+    schema = {"properties": {"a": {"properties": {"b": {}}}, "c": {}}}
+    assert chart.undescribed(schema, {"a": {"x": 1}}) == [
+        "c has no default in values.yaml",
+        "a.b has no default in values.yaml",
+        "a.x is not in values.schema.json",
+    ]
+
+
+def test_the_hook_of_helm_test_may_do_what_its_script_does(helm: str, plain: list[Document]) -> None:
+    (pod,) = of_kind(plain, "Pod")
+    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    assert named(plain, "Role", "casewarden-test")["rules"] == [
+        {"apiGroups": ["casewarden.dev"], "resources": ["evalruns"], "verbs": ["get", "create", "delete"]}
+    ]
+    (container,) = pod["spec"]["containers"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert container["command"][3:] == [NAMESPACE, "support-routing", "300"]
+    script = named(plain, "ConfigMap", "casewarden-test")["data"]["test-run.py"]
+    compile(script, "test-run.py", "exec")
+    watched = template(helm, VALUES["for two namespaces"])
+    assert named(watched, "Role", "casewarden-test")["metadata"]["namespace"] == "evals"
+
+
+def test_an_admin_may_what_an_editor_may_and_read_evidence(plain: list[Document]) -> None:
+    admin, editor = named(plain, "ClusterRole", "casewarden-admin"), named(plain, "ClusterRole", "casewarden-editor")
+    reader = named(plain, "ClusterRole", "casewarden-evidence-reader")
+    assert admin["rules"] == [*editor["rules"], *reader["rules"]]
+
+
+def test_a_budget_keeps_one_operator_where_there_is_a_standby_and_blocks_no_drain_where_there_is_none(
+    helm: str, plain: list[Document]
+) -> None:
+    assert of_kind(plain, "PodDisruptionBudget") == []
+    documents = template(helm, {"operator": {"replicas": 2}})
+    (budget,) = of_kind(documents, "PodDisruptionBudget")
+    assert budget["spec"]["minAvailable"] == 1
+    labels = named(documents, "Deployment", "casewarden-operator")["spec"]["template"]["metadata"]["labels"]
+    assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()

@@ -53,6 +53,16 @@ def kubeconfig() -> str:
 
 
 @pytest.fixture(scope="session")
+def install(kubeconfig: str) -> Callable[..., None]:
+    """Install the release again, with more arguments for helm; without any it is as it was."""
+
+    def run(*helm: str) -> None:
+        _sh("dev/install", "--", *helm, seconds=300, KUBECONFIG=kubeconfig)
+
+    return run
+
+
+@pytest.fixture(scope="session")
 def kubectl(kubeconfig: str) -> Kubectl:
     """kubectl against the cluster under test."""
     return Kubectl(kubeconfig)

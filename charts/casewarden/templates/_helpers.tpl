@@ -13,20 +13,48 @@ app.kubernetes.io/name: casewarden
 app.kubernetes.io/component: {{ . }}
 {{- end }}
 
+{{/* An image, behind image.registry where it names no registry of its own. Arguments: the root, the image. */}}
+{{- define "casewarden.image" -}}
+{{- $registry := (index . 0).Values.image.registry }}
+{{- $image := index . 1 }}
+{{- $first := first (splitList "/" $image) }}
+{{- if and $registry (or (not (contains "/" $image)) (not (regexMatch "[.:]|^localhost$" $first))) -}}
+{{ $registry }}/{{ $image }}
+{{- else -}}
+{{ $image }}
+{{- end }}
+{{- end }}
+
 {{- define "casewarden.relayUrl" -}}
 http://casewarden-relay.{{ .Release.Namespace }}.svc:8080
+{{- end }}
+
+{{- define "casewarden.store" -}}
+{{- if eq .Values.relay.storage.type "s3" -}}
+{{- $s3 := .Values.relay.storage.s3 -}}
+{{- $query := list (printf "path_style=%t" $s3.pathStyle) -}}
+{{- with $s3.endpoint }}{{ $query = append $query (printf "endpoint=%s" (urlquery .)) }}{{ end -}}
+{{- with $s3.region }}{{ $query = append $query (printf "region=%s" (urlquery .)) }}{{ end -}}
+s3://{{ required "relay.storage.s3.bucket: name the bucket that evidence is kept in" $s3.bucket }}/{{ $s3.prefix }}?{{ join "&" $query }}
+{{- else -}}
+file:///var/lib/casewarden
+{{- end -}}
 {{- end }}
 
 {{- define "casewarden.catalogue" -}}
 {{- $tasks := dict }}
 {{- range $name, $task := .Values.catalogue.tasks }}
-{{- if $task }}{{ $_ := set $tasks $name $task }}{{ end }}
+{{- if $task }}{{ $_ := set $tasks $name (merge (dict "image" (include "casewarden.image" (list $ $task.image))) $task) }}{{ end }}
 {{- end }}
 {{- $images := dict }}
 {{- range $name, $image := .Values.catalogue.images }}
-{{- if $image }}{{ $_ := set $images $name $image }}{{ end }}
+{{- if $image }}{{ $_ := set $images $name (include "casewarden.image" (list $ $image)) }}{{ end }}
 {{- end }}
-{{- dict "tasks" $tasks "images" $images "allowedTaskImages" .Values.catalogue.allowedTaskImages "allowBaseline" .Values.catalogue.allowBaseline "evidenceImage" .Values.image.evidence "relayUrl" (include "casewarden.relayUrl" .) | toYaml }}
+{{- $endpoints := dict }}
+{{- range $name, $endpoint := .Values.catalogue.endpoints }}
+{{- if $endpoint }}{{ $_ := set $endpoints $name $endpoint }}{{ end }}
+{{- end }}
+{{- dict "tasks" $tasks "images" $images "endpoints" $endpoints "allowedTaskImages" .Values.catalogue.allowedTaskImages "allowBaseline" .Values.catalogue.allowBaseline "pools" .Values.catalogue.pools "evidenceImage" (include "casewarden.image" (list . .Values.image.evidence)) "relayUrl" (include "casewarden.relayUrl" .) | toYaml }}
 {{- end }}
 
 {{- define "casewarden.podSecurity" -}}
@@ -53,5 +81,21 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .affinity }}
 affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .topologySpreadConstraints }}
+topologySpreadConstraints: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* More labels and annotations of the pods of operator or relay. */}}
+{{- define "casewarden.podLabels" -}}
+{{- with .podLabels }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from typing import Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from casewarden import __version__
 from casewarden.api.reasons import AttemptReason, RunReason
-from casewarden.ports.metrics import Metric
+from casewarden.ports.metrics import Metric, Sample
 
 __all__ = ["DEFINITIONS", "Definition", "PrometheusMetrics"]
 
@@ -20,16 +22,29 @@ _QUICK: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30)
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One metric: its type, its help text, its labels with every value that each may have, and buckets in seconds."""
+    """One metric: its type, its help text, its labels with every value that each may have, and buckets in seconds.
+
+    ``open`` are labels whose values come from users; only a gauge that is replaced as a whole may have any.
+    """
 
     type: Literal["counter", "gauge", "histogram"]
     help: str
     labels: dict[str, tuple[str, ...]]
     buckets: tuple[float, ...] = ()
+    open: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all labels."""
+        return (*self.open, *self.labels)
 
 
 _OUTCOMES: Final = ("passed", "failed", "agent_error", "environment_error", "interruption", "suspended")
 _CAUSES: Final = ("environment", "interruption", "suspended")
+_VERBS: Final = ("GET", "POST", "PATCH", "DELETE")
+# A counter that is there from the start shows its first increase; more series than this are made when they count.
+_FROM_THE_START: Final = 64
+_RUN: Final = ("namespace", "run", "task", "candidate")
 
 DEFINITIONS: Final[dict[Metric, Definition]] = {
     Metric.RUNS: Definition(
@@ -62,8 +77,8 @@ DEFINITIONS: Final[dict[Metric, Definition]] = {
         "counter", "Evidence that could not be kept.", {"part": ("attempt", "run")},
     ),
     Metric.RECONCILE_DURATION: Definition(
-        "histogram", "Seconds of one turn of a run.",
-        {"handler": ("prepare", "step", "finish"), "result": ("ok", "error")}, _QUICK,
+        "histogram", "Seconds of preparing a run and of finishing it.",
+        {"handler": ("prepare", "finish"), "result": ("ok", "error")}, _QUICK,
     ),
     Metric.RECONCILE_ERRORS: Definition(
         "counter", "Failures of the operator itself.", {"type": ("api", "relay", "informer", "internal")},
@@ -75,8 +90,47 @@ DEFINITIONS: Final[dict[Metric, Definition]] = {
     Metric.STATUS_CONFLICTS: Definition("counter", "Status writes that met a newer version of the run.", {}),
     Metric.API_REQUESTS: Definition(
         "counter", "Requests to the API server.",
-        {"verb": ("GET", "POST", "PATCH", "DELETE"), "code": ("2xx", "3xx", "4xx", "5xx", "none")},
+        {"verb": _VERBS, "code": ("2xx", "3xx", "4xx", "5xx", "none")},
     ),
+    Metric.API_DURATION: Definition(
+        "histogram", "Seconds that the API server took to answer, without the wait for a place.", {"verb": _VERBS},
+        _QUICK,
+    ),
+    Metric.STEP_DURATION: Definition("histogram", "Seconds of deciding what a run does next.", {}, _QUICK),
+    Metric.STATUS_WRITES: Definition("counter", "Status writes that the API server took.", {}),
+    Metric.LEDGER_WRITES: Definition(
+        "counter", "Writes of attempts into the ledgers.", {"result": ("ok", "moved", "error")},
+    ),
+    Metric.LEDGER_ROWS: Definition("counter", "Attempts that the ledgers took.", {}),
+    Metric.OLDEST_PROGRESS: Definition(
+        "gauge", "Seconds since that run made progress which has made none for the longest; suspended runs apart.", {},
+    ),
+    Metric.PARALLELISM: Definition(
+        "gauge", "Attempts that the runs which are not finished may have at once, all together, by what they are.",
+        {"kind": ("allowed", "used")},
+    ),
+    Metric.LEADER: Definition("gauge", "1 while this operator plays runs, 0 while it stands by.", {}),
+    Metric.RUN_SCORE: Definition("gauge", "Score of a run that is valid.", {}, open=_RUN),
+    Metric.RUN_DIMENSION: Definition(
+        "gauge", "Score of a dimension of a run that is valid.", {}, open=(*_RUN, "dimension"),
+    ),
+    Metric.RUN_ASSESSED: Definition("gauge", "Share of a run's cases that were assessed.", {}, open=_RUN),
+    Metric.RUN_BOUND: Definition(
+        "gauge", "Bounds of a score's interval.", {"bound": ("low", "high")}, open=_RUN,
+    ),
+    Metric.RUN_FLOOR: Definition(
+        "gauge", "Scores of an audit that a score is held against.", {"control": ("null_agent", "reference")},
+        open=_RUN,
+    ),
+    Metric.RUNS_NOT_SHOWN: Definition("gauge", "Runs with a score that are too many to be shown.", {}),
+    Metric.SLOTS: Definition(
+        "gauge", "Slots of a pool of the catalogue: its limit, and what its runs use, have, want and are kept.",
+        {"side": ("agents", "tasks"), "state": ("limit", "used", "assigned", "wanted", "kept")}, open=("pool",),
+    ),
+    Metric.SLOTS_LONGEST_WAIT: Definition(
+        "gauge", "Seconds for which the longest-waiting run has had no slot.", {},
+    ),
+    Metric.SLOTS_SOLVE: Definition("histogram", "Seconds of giving out the slots once.", {}, _QUICK),
     Metric.LOOP_LAG: Definition("gauge", "Seconds by which the event loop was late at the last look.", {}),
     Metric.BUILD_INFO: Definition("gauge", "The version that runs; always 1.", {"version": (__version__,)}),
 }  # fmt: skip
@@ -89,7 +143,7 @@ class PrometheusMetrics:
         self.registry = CollectorRegistry()
         self._made: dict[Metric, Counter | Gauge | Histogram] = {}
         for metric, definition in DEFINITIONS.items():
-            labels = tuple(definition.labels)
+            labels = definition.names
             name = metric.removesuffix("_total")
             if definition.type == "counter":
                 self._made[metric] = Counter(name, definition.help, labels, registry=self.registry)
@@ -98,6 +152,8 @@ class PrometheusMetrics:
             else:
                 buckets = definition.buckets
                 self._made[metric] = Histogram(name, definition.help, labels, registry=self.registry, buckets=buckets)
+            if definition.type == "counter":
+                self._start(metric, definition)
         self.set(Metric.BUILD_INFO, 1, version=__version__)
 
     def add(self, metric: Metric, amount: float = 1.0, **labels: str) -> None:
@@ -118,14 +174,31 @@ class PrometheusMetrics:
         if isinstance(made, Histogram):
             made.observe(value)
 
+    def replace(self, metric: Metric, samples: Iterable[Sample]) -> None:
+        """See ``Metrics``."""
+        made = self._made[metric]
+        if not isinstance(made, Gauge):
+            return
+        made.clear()
+        for labels, value in samples:
+            self.set(metric, value, **labels)
+
     def text(self) -> bytes:
         """Return everything in the Prometheus text format."""
         return generate_latest(self.registry)
 
+    def _start(self, metric: Metric, definition: Definition) -> None:
+        combinations = list(product(*definition.labels.values()))
+        if len(combinations) <= _FROM_THE_START:
+            for values in combinations:
+                self.add(metric, 0, **dict(zip(definition.labels, values, strict=True)))
+
     def _child(self, metric: Metric, labels: dict[str, str]) -> Counter | Gauge | Histogram:
-        allowed = DEFINITIONS[metric].labels
-        if not allowed:
+        definition = DEFINITIONS[metric]
+        if not definition.names:
             return self._made[metric]
-        values = [labels.get(name, "other") for name in allowed]
-        closed = [value if value in allowed[name] else "other" for name, value in zip(allowed, values, strict=True)]
-        return self._made[metric].labels(*closed)
+        values = [labels.get(name, "other") for name in definition.open]
+        for name, allowed in definition.labels.items():
+            value = labels.get(name, "other")
+            values.append(value if value in allowed else "other")
+        return self._made[metric].labels(*values)

@@ -19,6 +19,7 @@ from .common import (
     Rule,
     RuleName,
     Seed,
+    Shape,
     ShortName,
 )
 from .podtemplate import PodTemplate
@@ -26,6 +27,7 @@ from .podtemplate import PodTemplate
 __all__ = [
     "Audit",
     "Baseline",
+    "Budget",
     "EvalRun",
     "EvalRunSpec",
     "Limits",
@@ -39,6 +41,11 @@ __all__ = [
 
 MAX_SEEDS = 256
 MAX_PARALLELISM = 1000
+
+
+_MONEY = Shape(
+    r"^(0\.[0-9]*[1-9][0-9]*|[1-9][0-9]{0,8}(\.[0-9]{1,8})?)$", 'give money above 0 as a decimal in quotes: "2.5"', 20
+)
 
 
 class ObjectMeta(ApiModel):
@@ -148,6 +155,21 @@ class Limits(ApiModel):
     )
 
 
+class Budget(ApiModel):
+    """What the candidate's model may use in the whole run, attempts that are made again included."""
+
+    tokens: Annotated[int, Field(ge=1, le=1_000_000_000_000)] | None = Field(
+        default=None, description="Tokens that it may read and write."
+    )
+    model_calls: Annotated[int, Field(ge=1, le=1_000_000_000)] | None = Field(
+        default=None, description="Calls that it may answer."
+    )
+    cost: Annotated[str, _MONEY] | None = Field(
+        default=None,
+        description="Money that it may cost, by the endpoint's price and in its currency, as a decimal in quotes.",
+    )
+
+
 class Retries(ApiModel):
     """How often a case is tried again when an attempt came to no verdict; what a candidate did is not tried again."""
 
@@ -222,6 +244,9 @@ class EvalRunSpec(ApiModel):
         description="How many cases run at once at most. It may be changed while the run is going on.",
     )
     limits: Limits = Field(default_factory=Limits, description="Limits of each case, at most as wide as the pack's.")
+    budget: Budget | None = Field(
+        default=None, description="What the candidate's model may use in the whole run. Default: no bound."
+    )
     retries: Retries = Field(
         default_factory=Retries, description="How often an attempt without a verdict is made again."
     )
@@ -254,7 +279,9 @@ class EvalRunSpec(ApiModel):
         "was assessed stays assessed.",
     )
     active_deadline_seconds: Annotated[int, Field(ge=1, le=31_536_000)] | None = Field(
-        default=None, description="Seconds after the start at which an unfinished run fails. Default: none."
+        default=None,
+        description="Seconds after the start at which an unfinished run fails. Suspending a run stops this clock, and "
+        "resuming it starts the clock anew, as with a Job. Default: none.",
     )
     ttl_seconds_after_finished: Annotated[int, Field(ge=0, le=315_360_000)] | None = Field(
         default=None,

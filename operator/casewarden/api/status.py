@@ -117,6 +117,9 @@ class Usage(ApiModel):
     completion_tokens: _Count = Field(description="Tokens written.")
     model_calls: _Count = Field(description="Calls answered.")
     source: Literal["counted", "reported", "estimated"] = Field(description="Where the numbers come from.")
+    cost: Annotated[str, Field(max_length=32)] | None = Field(
+        default=None, description="What it cost by the endpoint's price. Absent where the endpoint has none."
+    )
 
 
 class Failure(ApiModel):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -50,12 +50,21 @@ class Finished:
 
 
 class Candidate:
-    """Make it inside a running event loop: it listens for the shim from then on; ``close`` it."""
+    """Make it inside a running event loop: it listens for the shim from then on; ``close`` it.
+
+    ``variables`` are put into the candidate's environment where the run itself does not set them.
+    """
 
     def __init__(
-        self, settings: Settings, clock: CaseClock, transcript: Transcript, on_connected: Callable[[], None]
+        self,
+        settings: Settings,
+        clock: CaseClock,
+        transcript: Transcript,
+        on_connected: Callable[[], None],
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         self._settings = settings
+        self._variables = dict(variables or {})
         self._limits = settings.limits
         self._clock = clock
         self._transcript = transcript
@@ -87,7 +96,7 @@ class Candidate:
         session = await self._asked(
             shim.start(
                 argv,
-                candidate_environment(own, places),
+                {**self._variables, **candidate_environment(own, places)},
                 places.workspace,
                 own.network,
                 limits,
@@ -102,9 +111,7 @@ class Candidate:
     async def send(self, number: int, line: bytes) -> None:
         """Write one line, within the response time; every line is an action."""
         session, shim = self._current(number), await self._supervisor()
-        self._sends += 1
-        if self._limits.actions is not None and self._sends > self._limits.actions:
-            raise CandidateError("ActionLimit", f"used up its {self._limits.actions} actions without finishing")
+        self.count_action()
         if len(line) + 1 > self._limits.request_bytes:
             raise EnvironmentFailure("TaskFailed", f"a request of {len(line) + 1} bytes is over request_bytes")
         self._transcript.add(number, "in", line)
@@ -115,6 +122,38 @@ class Candidate:
             raise await self._ended(shim, session) if error.reason == "Exited" else error from None
         finally:
             self._clock.busy()
+
+    async def action(self, number: int, payload: bytes) -> bytes:
+        """Refuse: a program is sent lines."""
+        raise EnvironmentFailure("TaskFailed", f"session {number} is a program's: send it lines and receive them")
+
+    def count_action(self) -> None:
+        """Count one more question; ``CandidateError`` when there were too many."""
+        self._sends += 1
+        if self._limits.actions is not None and self._sends > self._limits.actions:
+            raise CandidateError("ActionLimit", f"used up its {self._limits.actions} actions without finishing")
+
+    def has_ended(self, number: int) -> str | None:
+        """Say how the session's process ended; None while it runs."""
+        session = self._current(number)
+        if session.exit is None:
+            return None
+        return f"code {session.exit.code}" if session.exit.signal is None else f"signal {session.exit.signal}"
+
+    async def how_it_ended(self, number: int) -> CandidateError | EnvironmentFailure | None:
+        """Return what a process that is gone is to be told by; None while it runs."""
+        session, shim = self._current(number), await self._supervisor()
+        with contextlib.suppress(TimeoutError):
+            await shim.wait(session, lambda: session.exit is not None, _EXIT_GRACE)
+        if shim.lost.is_set() or session.exit is not None:
+            return await self._ended(shim, session)
+        return None
+
+    async def kill(self) -> None:
+        """Kill the program that runs, so that whoever waits for it learns at once that the case is over."""
+        if self._session is not None and self._session.number not in self._finished and self._session.exit is None:
+            with contextlib.suppress(CandidateError, EnvironmentFailure, Refusal):
+                await self._asked_raw((await self._supervisor()).signal(self._session, SIGKILL, _SHIM_SECONDS))
 
     async def receive(self, number: int, seconds: float) -> bytes:
         """Return the program's next line without its newline."""
@@ -248,6 +287,10 @@ class Candidate:
         # with it, before the loss is told.
         await asyncio.sleep(self._settings.loss_grace)
         return CandidateError("ShimLost", "its container ended, or its shim was ended, while it ran")
+
+    def late(self, seconds: float) -> CandidateError:
+        """Return the limit of time that was passed."""
+        return self._late(seconds)
 
     def _late(self, seconds: float | None = None) -> CandidateError:
         allowed = self._limits.response_seconds if seconds is None else seconds

@@ -34,6 +34,8 @@ class Evidence:
     case: bytes = b""
     record: bytes = b""
     states: list[bytes] = field(default_factory=list)
+    usage: Mapping[str, Any] | None = None
+    """Of the candidate's model; None where it has none."""
 
     def bundle(
         self, ended: float, *, verdict: Mapping[str, Any] | None = None, trouble: Mapping[str, Any] | None = None
@@ -53,6 +55,7 @@ class Evidence:
             "partial": verdict is None,
             "started": round(self.started, 6),
             "ended": round(ended, 6),
+            **({} if self.usage is None else {"usage": dict(self.usage)}),
             **(trouble or {}),
         }
         files = {

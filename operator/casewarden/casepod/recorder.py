@@ -15,7 +15,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from casewarden_sdk.canonical import canonical, sha256_bytes
 from casewarden_sdk.connection import accept_once, refusal_of
@@ -24,12 +24,17 @@ from casewarden_sdk.wire import WIRE_VERSION, Frame, WireError, encode, read_fra
 from casewarden_sdk.workspace import WorkspaceError, digest_workspace, unpack_workspace, write_workspace
 
 from .candidate import Candidate
+from .chat import ModelCandidate, ServerCandidate
 from .clock import CaseClock
 from .evidence import Evidence, checked_verdict
 from .settings import Settings
 from .sink import EvidenceSink
 from .transcript import Transcript
 from .zstd import decompress
+
+if TYPE_CHECKING:
+    from .gateway import Gateway
+    from .models import Models
 
 __all__ = ["Recorder"]
 
@@ -64,7 +69,10 @@ class Recorder:
         self._clock = CaseClock(settings.limits.case_seconds)
         self._transcript = Transcript(self._clock.now)
         self._evidence = Evidence(settings, self._transcript, time.time())
-        self._candidate: Candidate | None = None
+        self._candidate: Candidate | ModelCandidate | None = None
+        self._models: Models | None = None
+        self._gateway: Gateway | None = None
+        self._killing: asyncio.Task[None] | None = None
         self._claimed = False
         self._over = False
         self._states_size = 0
@@ -72,6 +80,7 @@ class Recorder:
             "hello": self._hello,
             "case": self._case,
             "start": self._start,
+            "action": self._action,
             "send": self._send,
             "receive": self._receive,
             "finish": self._finish,
@@ -82,7 +91,7 @@ class Recorder:
 
     async def run(self, stop: asyncio.Event) -> None:
         """Serve until the driver is gone or ``stop`` is set, then let the shim exit."""
-        self._candidate = Candidate(self._settings, self._clock, self._transcript, self._on_used)
+        self._candidate = await self._made()
         stopping = asyncio.ensure_future(stop.wait())
         serving = asyncio.ensure_future(self._serve())
         try:
@@ -94,6 +103,7 @@ class Recorder:
         finally:
             stopping.cancel()
             await self._candidate.close()
+            await self._close_models()
 
     async def _serve(self) -> None:
         # The pod's own deadline bounds this wait: nobody can know how long the task's image takes to pull.
@@ -143,9 +153,49 @@ class Recorder:
         if self._over or (op != "hello" and not self._claimed):
             raise EnvironmentFailure("TaskFailed", f"{op} is out of order: hello comes first, seal or abandon last")
         try:
-            return await handler(header, payload)
+            answer = await handler(header, payload)
+        except CandidateError:
+            self._raise_broken()
+            raise
         except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise EnvironmentFailure("TaskFailed", f"{op}: {type(error).__name__}: {error}") from None
+        if op in ("send", "receive", "action", "finish"):
+            self._raise_broken()
+        return answer
+
+    def _raise_broken(self) -> None:
+        """What went wrong at the model comes first: whatever the candidate did since then follows from it."""
+        if self._models is not None and self._models.broken is not None:
+            raise self._models.broken from None
+
+    async def _made(self) -> Candidate | ModelCandidate:
+        settings, model = self._settings, self._settings.model
+        kind = ServerCandidate if settings.plays == "server" else Candidate
+        if model is None:
+            return kind(settings, self._clock, self._transcript, self._on_used)
+        # Imported late: beside most cases this weight would be for nothing.
+        from .gateway import Gateway, gateway_environment
+        from .models import Models
+
+        self._models = models = Models(settings, model, self._clock, self._transcript)
+        if settings.plays == "model":
+            return ModelCandidate(settings, self._clock, self._transcript, models)
+        self._gateway = Gateway(models, model.port)
+        await self._gateway.open()
+        variables = gateway_environment(model.dialect, model.name, model.port)
+        candidate = kind(settings, self._clock, self._transcript, self._on_used, variables)
+
+        def kill() -> None:
+            self._killing = asyncio.ensure_future(candidate.kill())
+
+        models.on_broken = kill
+        return candidate
+
+    async def _close_models(self) -> None:
+        if self._gateway is not None:
+            await self._gateway.close()
+        if self._models is not None:
+            await self._models.close()
 
     async def _hello(self, header: Mapping[str, Any], _: bytes) -> Frame:
         if self._restarted:
@@ -160,7 +210,7 @@ class Recorder:
         self._claimed = True
         if settings.candidate is not None and settings.candidate.fetch_workspace:
             await self._unpack_workspace(settings.candidate.workspace_digest or "")
-        return {"limits": dict(settings.told_limits)}, b""
+        return {"limits": dict(settings.told_limits), "candidate": settings.plays}, b""
 
     async def _case(self, _: Mapping[str, Any], payload: bytes) -> Frame:
         if sha256_bytes(payload) != self._settings.case_sha256:
@@ -169,7 +219,13 @@ class Recorder:
         return {}, b""
 
     async def _start(self, header: Mapping[str, Any], _: bytes) -> Frame:
-        return {"session": await self._of_candidate().start(header.get("argv"))}, b""
+        number = await self._of_candidate().start(header.get("argv"))
+        if self._models is not None:
+            self._models.session_number = number
+        return {"session": number}, b""
+
+    async def _action(self, header: Mapping[str, Any], payload: bytes) -> Frame:
+        return {}, await self._of_candidate().action(header["session"], payload)
 
     async def _send(self, header: Mapping[str, Any], payload: bytes) -> Frame:
         await self._of_candidate().send(header["session"], payload)
@@ -204,6 +260,7 @@ class Recorder:
         await self._of_candidate().stop()
         self._evidence.record = payload
         seconds = self._clock.seconds
+        self._evidence.usage = None if self._models is None else self._models.usage()
         document = self._evidence.verdict_document(verdict, seconds)
         bundle = await asyncio.to_thread(self._evidence.bundle, time.time(), verdict=document)
         digest = sha256_bytes(bundle)
@@ -238,6 +295,7 @@ class Recorder:
 
     async def _put_partial(self, trouble: Mapping[str, Any]) -> None:
         self._over = True
+        self._evidence.usage = None if self._models is None else self._models.usage()
         bundle = await asyncio.to_thread(self._evidence.bundle, time.time(), trouble=trouble)
         await self._sink.put_bundle(bundle, partial=True)
 
@@ -251,7 +309,7 @@ class Recorder:
             raise EnvironmentFailure("EvidenceFailed", f"the store's workspace has not the digest {digest}")
         await asyncio.to_thread(write_workspace, files, Path(self._settings.places.own_workspace))
 
-    def _of_candidate(self) -> Candidate:
+    def _of_candidate(self) -> Candidate | ModelCandidate:
         assert self._candidate is not None, "run() makes it"
         return self._candidate
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CandidateSettings", "Limits", "Places", "Settings", "SettingsError"]
+__all__ = ["CandidateSettings", "Limits", "ModelSettings", "Places", "Settings", "SettingsError"]
 
 
 class SettingsError(ValueError):
@@ -55,6 +55,25 @@ class CandidateSettings:
     network: str = "none"
     workspace_digest: str | None = None
     fetch_workspace: bool = False
+    port: int | None = None
+    """Of a server; None for a program."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """The candidate's model: asked by the driver where there is no program or server, else by those at the gateway.
+
+    ``tokens`` are the case's limit, ``budget`` is the run's (``tokens``, ``calls``, ``cost``).
+    """
+
+    endpoint: str
+    name: str
+    dialect: str = "openai"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    tokens: int | None = None
+    budget: Mapping[str, Any] = field(default_factory=dict)
+    priority: int = 0
+    port: int = 8350
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +100,14 @@ class Settings:
     told_limits: Mapping[str, Any] = field(default_factory=dict)
     places: Places = field(default_factory=Places)
     loss_grace: float = 2.0
+    model: ModelSettings | None = None
+
+    @property
+    def plays(self) -> str:
+        """What plays the case: ``program``, ``server`` or ``model``."""
+        if self.candidate is not None:
+            return "program" if self.candidate.port is None else "server"
+        return "program" if self.model is None else "model"
 
     @classmethod
     def from_environment(cls, variables: Mapping[str, str]) -> Settings:
@@ -117,6 +144,7 @@ class Settings:
             told_limits=dict(limits),
             places=places or Places(),
             loss_grace=loss_grace,
+            model=None if document.get("model") is None else _model(_object(document, "model")),
         )
 
 
@@ -128,6 +156,20 @@ def _candidate(document: Mapping[str, Any]) -> CandidateSettings:
         network=document.get("network") or "none",
         workspace_digest=document.get("workspace_digest"),
         fetch_workspace=document.get("fetch_workspace") is True,
+        port=None if document.get("port") is None else _whole(document, "port"),
+    )
+
+
+def _model(document: Mapping[str, Any]) -> ModelSettings:
+    return ModelSettings(
+        endpoint=_text(document, "endpoint"),
+        name=_text(document, "name"),
+        dialect=_text(document, "dialect"),
+        parameters=_object(document, "parameters"),
+        tokens=None if document.get("tokens") is None else _whole(document, "tokens"),
+        budget=_object(document, "budget"),
+        priority=_whole(document, "priority"),
+        port=_whole(document, "port"),
     )
 
 

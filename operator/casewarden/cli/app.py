@@ -13,6 +13,7 @@ import typer
 from casewarden.cli.failure import GOOD, INTERRUPTED, INVALID, Failure
 from casewarden.cli.options import (
     ContextOption,
+    ExportFormat,
     KubeconfigOption,
     NamespaceOption,
     OutOption,
@@ -77,7 +78,7 @@ def _usage(error: Exception) -> str | None:
         return None
     context = getattr(error, "ctx", None)
     where = f"; see {context.command_path} --help" if context is not None else ""
-    return f"{message()}{where}"
+    return f"{message().rstrip('.')}{where}"
 
 
 def _complain(name: str, message: str, code: int) -> int:
@@ -194,6 +195,20 @@ def watch(
 
 
 @app.command()
+def slots(
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show the slots of agents and tasks that all runs share, and who has them."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.slots import slots as command
+
+    _ended(command(Access(kubeconfig, context, "", system_namespace), output))
+
+
+@app.command()
 def cases(
     target: TargetArgument,
     failed: Annotated[bool, typer.Option("--failed", help="Only cases that did not pass.")] = False,
@@ -295,6 +310,74 @@ def verify(
 
     access = Access(kubeconfig, context, namespace, system_namespace)
     _ended(command(access, target, digest, regrade, pack, keep, output))
+
+
+@app.command()
+def selftest(
+    program: Annotated[
+        list[str] | None, typer.Option("--program", help="Only this hostile program; may be repeated.")
+    ] = None,
+    parallelism: Annotated[int, typer.Option("--parallelism", "-p", min=1, help="Programs at once.")] = 10,
+    timeout: Annotated[float, typer.Option("--timeout", min=1, help="Seconds to wait at most.")] = 1800,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the runs in the cluster.")] = False,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Play hostile candidates on the cluster, and say what its kernel and its network enforce."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.selftest import selftest as command
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, program or (), parallelism, timeout, keep, output))
+
+
+@app.command()
+def report(
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN…", help="Names of runs of the cluster, or folders of runs.", show_default=False),
+    ],
+    out: Annotated[str, typer.Option("--out", "-o", help="File to write; - is standard output.")] = "report.html",
+    max_mib: Annotated[
+        int,
+        typer.Option("--max-mib", min=0, max=1024, help="MiB of transcripts at most, those of failing cases first."),
+    ] = 16,
+    passed: Annotated[bool, typer.Option("--passed", help="Transcripts of cases that passed, too.")] = False,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+) -> None:
+    """Write one HTML page about finished runs that needs nothing else; two runs are compared case by case."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.reporting import report as command
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, targets, out, max_mib, passed))
+
+
+@app.command()
+def export(
+    targets: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN…", help="Names of runs of the cluster, or folders of runs.", show_default=False),
+    ],
+    form: Annotated[ExportFormat, typer.Option("--format", "-f", help="junit, csv or inspect.", show_default=False)],
+    out: Annotated[str, typer.Option("--out", "-o", help="File to write; - is standard output.")] = "-",
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+) -> None:
+    """Write finished runs as JUnit XML, as CSV, or one of them as a log of Inspect (name it FILE.eval)."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.reporting import export as command
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, targets, form, out))
 
 
 @app.command()

@@ -18,12 +18,12 @@ from casewarden.cli.relay import open_relay
 from casewarden.cli.sources import FolderFiles, RelayFiles, RunFiles, find_folder, parse_object
 from casewarden.cli.text import clean, cut, one_line
 from casewarden.core.bundle_check import strict_json
-from casewarden.core.evidence import PLAN, RESULTS, EvidenceKey, parse_evidence_key
+from casewarden.core.evidence import PLAN, RESULTS, EvidenceKey
 from casewarden.core.model import CaseKey
 from casewarden.ports.kube import PODS, NotFound
 from casewarden_sdk.bundle import BundleError, unpack_bundle
 
-__all__ = ["Asked", "case_rows", "cases", "show"]
+__all__ = ["Asked", "case_rows", "cases", "read_bundle", "show"]
 
 _LINE_WIDTH = 2000
 # Names of a bundle's documents that would say something else in what is shown.
@@ -90,11 +90,10 @@ async def case_rows(files: RunFiles, repeats: int) -> list[dict[str, Any]]:
     plan = parse_object(await files.read(PLAN), "plan.json (the run has none yet)")
     attempts: Counter[CaseKey] = Counter()
     sealed: dict[CaseKey, Mapping[str, Any]] = {}
-    for path in await files.paths():
-        key = parse_evidence_key(path)
-        if key is not None and key.kind == "sealed":
-            sealed[key.case] = parse_object(await files.read(path), path)
-        elif key is not None:
+    for key, seal in await files.index():
+        if seal is not None:
+            sealed[key.case] = seal
+        else:
             attempts[key.case] = max(attempts[key.case], key.attempt or 0)
     counted: dict[CaseKey, Mapping[str, Any]] = {}
     results = await files.read(RESULTS)
@@ -147,7 +146,7 @@ async def show(access: Access, target: str, asked: Asked, full: bool, output: Ou
         sealed_data = await source.files.read(EvidenceKey(case, "sealed").path())
         sealed = parse_object(sealed_data, "sealed.json") if sealed_data is not None else None
         number = asked.attempt or (sealed or {}).get("attempt") or await _last_attempt(source.files, case)
-        files = await _bundle(source.files, case, number)
+        files = await read_bundle(source.files, case, number)
         pod = await _pod(source, case, number)
     document = {"case": str(case), "attempt": number, "sealed": sealed, **files, "pod": pod}
     emit(document, output, lambda: _show(document, full))
@@ -166,14 +165,13 @@ async def _seed_of(files: RunFiles, case_id: str, seed: int | None) -> int:
 
 
 async def _last_attempt(files: RunFiles, case: CaseKey) -> int:
-    keys = [parse_evidence_key(path) for path in await files.paths()]
-    numbers = [key.attempt or 0 for key in keys if key is not None and key.case == case]
+    numbers = [key.attempt or 0 for key, _ in await files.index() if key.case == case]
     if not numbers:
         raise Failure(f"nothing was kept of case {case} yet; see casewarden cases")
     return max(numbers)
 
 
-async def _bundle(files: RunFiles, case: CaseKey, attempt: int) -> dict[str, Any]:
+async def read_bundle(files: RunFiles, case: CaseKey, attempt: int) -> dict[str, Any]:
     """Return the documents of a bundle, of a partial one where there is no other, by name without ending."""
     found: dict[str, Any] = {}
     for kind in ("bundle", "partial"):
@@ -184,18 +182,14 @@ async def _bundle(files: RunFiles, case: CaseKey, attempt: int) -> dict[str, Any
             unpacked = unpack_bundle(data, decompress)
             for name, content in unpacked.items():
                 stem, _, ending = name.partition(".")
-                lines = (
-                    [strict_json(line) for line in content.split(b"\n") if line.strip()] if ending == "jsonl" else None
+                lines = [line for line in content.split(b"\n") if line.strip()]
+                found[_NAMES.get(stem, stem)] = (
+                    [strict_json(line) for line in lines] if ending == "jsonl" else strict_json(content)
                 )
-                found[_NAMES.get(stem, stem)] = lines if lines is not None else strict_json(content)
         except (BundleError, ValueError) as error:
             raise Failure(f"the bundle of attempt {case}/{attempt}: {error}") from None
         return found
     return found
-
-
-def _lines(content: bytes) -> list[Any]:
-    return [strict_json(line) for line in content.split(b"\n") if line.strip()]
 
 
 async def _pod(source: _Source, case: CaseKey, attempt: int) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,9 +11,18 @@ import typer
 from casewarden.cli.printing import Output
 
 __all__ = [
-    "ContextOption", "KubeconfigOption", "NamespaceOption", "OutOption", "OutputOption", "PackOption", "SystemOption",
-    "TargetArgument", "TimeoutOption",
+    "ContextOption", "ExportFormat", "KubeconfigOption", "NamespaceOption", "OutOption", "OutputOption", "PackOption",
+    "SystemOption", "TargetArgument", "TimeoutOption",
 ]  # fmt: skip
+
+
+class ExportFormat(StrEnum):
+    """What a run is exported as."""
+
+    JUNIT = "junit"
+    CSV = "csv"
+    INSPECT = "inspect"
+
 
 NamespaceOption = Annotated[
     str,

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from casewarden.cli.failure import Failure
 from casewarden.cli.relay import RelayReader
-from casewarden.core.evidence import AUDIT, META, PLAN, RUN, RUN_FILES, EvidenceKey
+from casewarden.core.evidence import AUDIT, META, PLAN, RUN, RUN_FILES, EvidenceKey, parse_evidence_key
 from casewarden.core.model import CaseKey
 
 __all__ = ["FolderFiles", "RelayFiles", "RunFiles", "find_folder", "list_files", "parse_object"]
@@ -23,6 +23,9 @@ class RunFiles(Protocol):
 
     async def paths(self) -> list[str]:
         """Return the path of every file that there is."""
+
+    async def index(self) -> list[tuple[EvidenceKey, dict[str, Any] | None]]:
+        """Return what there is of the run's cases, each seal with its content; all of it at once."""
 
 
 class FolderFiles:
@@ -50,6 +53,15 @@ class FolderFiles:
         """Return the path of every file that there is."""
         return await asyncio.to_thread(list_files, self.folder)
 
+    async def index(self) -> list[tuple[EvidenceKey, dict[str, Any] | None]]:
+        """Return what there is of the run's cases, each seal with its content."""
+        found: list[tuple[EvidenceKey, dict[str, Any] | None]] = []
+        for path in await self.paths():
+            key = parse_evidence_key(path)
+            if key is not None:
+                found.append((key, parse_object(await self.read(path), path) if key.kind == "sealed" else None))
+        return found
+
 
 class RelayFiles:
     """A run whose evidence the relay has."""
@@ -66,16 +78,16 @@ class RelayFiles:
         """Return the path of every file of a case, and the run's own that a run can have."""
         if await self._relay.file(self._run_uid, AUDIT) is not None:
             return [AUDIT, META, PLAN]
-        lines = await self._relay.index(self._run_uid)
-        cases = [
-            EvidenceKey(
-                CaseKey(line["seed"], line["case_id"], line["repeat"]),
-                line["kind"],
-                None if line["kind"] == "sealed" else line["attempt"],
-            ).path()
-            for line in lines
-        ]
-        return [*RUN_FILES, *cases]
+        return [*RUN_FILES, *(key.path() for key, _ in await self.index())]
+
+    async def index(self) -> list[tuple[EvidenceKey, dict[str, Any] | None]]:
+        """Return what there is of the run's cases, each seal with its content."""
+        found: list[tuple[EvidenceKey, dict[str, Any] | None]] = []
+        for line in await self._relay.index(self._run_uid):
+            case, is_seal = CaseKey(line["seed"], line["case_id"], line["repeat"]), line["kind"] == "sealed"
+            key = EvidenceKey(case, line["kind"], None if is_seal else line["attempt"])
+            found.append((key, line["sealed"] if is_seal else None))
+        return found
 
 
 def list_files(folder: Path) -> list[str]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 from casewarden.controller.state import RunState
 from casewarden.core.evidence import (
     META,
     PLAN,
     RESULTS,
     RUN,
+    USAGE,
     json_file,
     meta_document,
     results_file,
@@ -17,7 +20,7 @@ from casewarden.core.evidence import (
 from casewarden.core.tally import tally
 from casewarden.ports.evidence import Evidence
 
-__all__ = ["open_evidence", "seal_run"]
+__all__ = ["open_evidence", "read_usage", "seal_run"]
 
 
 async def open_evidence(evidence: Evidence, state: RunState) -> None:
@@ -49,6 +52,22 @@ async def seal_run(evidence: Evidence, state: RunState) -> str:
     await evidence.put_file(run.uid, RESULTS, results)
     await evidence.put_file(run.uid, RUN, data)
     return root_digest(data)
+
+
+async def read_usage(evidence: Evidence, state: RunState) -> None:
+    """Take over what the relay counted of the run's model; nothing where it made no call."""
+    if state.spec is None or state.spec.candidate.model is None:
+        return
+    data = await evidence.get_file(state.run.uid, USAGE)
+    if data is not None:
+        told = json.loads(data)
+        state.usage = {
+            "promptTokens": told["prompt_tokens"],
+            "completionTokens": told["completion_tokens"],
+            "modelCalls": told["model_calls"],
+            "source": told["source"],
+            **({} if told.get("cost") is None else {"cost": told["cost"]}),
+        }
 
 
 def _plan_file(state: RunState) -> bytes:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
+from casewarden.api.names import EVIDENCE, TASK
 from casewarden.api.reasons import RunReason
 from casewarden.controller.ended import Ended
 from casewarden.controller.executor import Executor
@@ -27,7 +29,9 @@ from casewarden.core.model import (
 )
 from casewarden.core.pods import case_pod
 from casewarden.core.run_conditions import Why
+from casewarden.core.situation import Situation
 from casewarden.core.step import step
+from casewarden.ports.kube import KubeError
 from casewarden.ports.metrics import Metric
 
 __all__ = ["Playing"]
@@ -37,6 +41,7 @@ _LONGEST_PAUSE = 0.25
 _MOVED_SECONDS = 0.2
 # Not the recorder's, which an upgrade of the release may change; each bundle says which one wrote it.
 _IMAGES = ("candidate", "task")
+_DEFAULT_KIND = "default"
 
 
 class Playing:
@@ -67,6 +72,7 @@ class Playing:
         await self._executor.close()
         if self._share is not None and self.is_over:
             self._share.release(self._state.run.uid)
+        self._services.slots.pause(self._state.run.uid)
 
     async def load(self) -> None:
         """Read the ledger and hold it against the status; make it again from the store, or end the run."""
@@ -101,6 +107,8 @@ class Playing:
             result = step(self._view(), clock.now())
             self._failing = result.failing
             took = clock.monotonic() - started
+            self._services.metrics.observe(Metric.STEP_DURATION, took)
+            self._services.slots.after(self._state.run.uid, result.used, result.wanted)
             end = await self._carry_out(result)
             self._settle_share()
             if end is not None:
@@ -128,7 +136,7 @@ class Playing:
             pod.attempt.case for pod in pods if pod.attempt is not None and not facts.has_ended(pod, now)
         )
         self._note_images(pods)
-        return RunView(
+        view = RunView(
             policy=self._hands.policy(),
             cases=self._cases,
             rows=tuple(state.ledger.rows),
@@ -145,6 +153,11 @@ class Playing:
             slots=self._reserve(),
             stopped=frozenset(executor.stopped),
         )
+        slots = self._services.slots
+        if state.spec is None or not slots.limits(state.run.uid):
+            return view
+        pooled = slots.before(state.run.uid, Situation(view, now).used, state.spec.priority)
+        return replace(view, slots=pooled if view.slots is None or pooled is None else min(pooled, view.slots))
 
     def _reserve(self) -> int | None:
         """Return how many pods an audit's run may have; None for a run of its own."""
@@ -182,6 +195,7 @@ class Playing:
         try:
             written = await ledger.write(rows)
         except LedgerMoved as error:
+            self._services.metrics.add(Metric.LEDGER_WRITES, result="moved")
             log.warning("run %s: the ledger has moved: %s", self._state.run, error)
             try:
                 await ledger.load()
@@ -189,6 +203,11 @@ class Playing:
                 raise Ended.failed(RunReason.LEDGER_LOST, str(broken)) from None
             await self._services.clock.sleep(_MOVED_SECONDS)
             return False
+        except KubeError:
+            self._services.metrics.add(Metric.LEDGER_WRITES, result="error")
+            raise
+        self._services.metrics.add(Metric.LEDGER_WRITES, result="ok")
+        self._services.metrics.add(Metric.LEDGER_ROWS, len(written))
         pods = {pod.attempt: pod for pod in self._pods()}
         for row in written:
             self._count(row, pods.get(row.key))
@@ -221,7 +240,7 @@ class Playing:
             if len(shown) == len(pod.containers) and shown:
                 self._images_of.add(pod.uid)
             for container in shown:
-                first = images.setdefault(container.name, container.image_id)
+                first = images.setdefault(self._image_name(pod, container.name), container.image_id)
                 if container.name not in _IMAGES and not container.name.startswith(facts.ENVIRONMENT_PREFIX):
                     continue
                 if _differ(first, container.image_id) and self._failing is None:
@@ -230,6 +249,14 @@ class Playing:
                         "by digest, or apply the run anew"
                     )
                     self._failing = FinishRun(False, RunReason.PLAN_UNSTABLE, message)
+
+    def _image_name(self, pod: PodRecord, container: str) -> str:
+        """Return what an image is known by: its container, within the pod's class of cases where there are several."""
+        case = pod.attempt.case if pod.attempt is not None else None
+        planned = self._planned.get((case.seed, case.case_id)) if case is not None else None
+        if planned is None or planned.kind == _DEFAULT_KIND or container in (EVIDENCE, TASK):
+            return container
+        return f"{planned.kind}/{container}"
 
 
 def _differ(one: str, other: str) -> bool:

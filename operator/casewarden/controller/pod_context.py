@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from casewarden.api.catalogue import Catalogue
 from casewarden.api.evalrun import EvalRunSpec
@@ -11,6 +12,7 @@ from casewarden.controller.identity import RunIdentity
 from casewarden.controller.plans import Resolved
 from casewarden.controller.workspaces import Snapshot
 from casewarden.core.fingerprints import candidate_fingerprint, conditions_fingerprint
+from casewarden.core.pod_context import ModelSpec, candidate_network
 from casewarden.core.pods import CandidateSpec, EnvironmentSpec, KindSpec, PodContext, conditions_of
 from casewarden.core.validate import effective_limits
 from casewarden_sdk.contract import Limits
@@ -53,7 +55,11 @@ def context_of(
     relay_address: str | None,
 ) -> PodContext:
     """Return what all case pods of a run share. ``catalogue`` gives what is not fixed by the plan."""
-    program = spec.candidate.program
+    candidate, model = _candidate(spec, plan, snapshot), _model(spec, catalogue)
+    limits = Limits(**effective_limits(plan.limits, spec.limits).model_dump())
+    if model is not None:
+        # The time of one answer is the model's and its queue's; the case's is what bounds it.
+        limits = replace(limits, response_seconds=max(limits.response_seconds, limits.case_seconds))
     return PodContext(
         owner=run.owner,
         namespace=run.namespace,
@@ -61,23 +67,32 @@ def context_of(
         task_command=tuple(resolved.command),
         evidence_image=catalogue.evidence_image,
         relay_url=catalogue.relay_url,
-        limits=Limits(**effective_limits(plan.limits, spec.limits).model_dump()),
+        limits=limits,
         kinds={
-            name: _kind(kind, resolved.images, program.image if program is not None else None)
+            name: _kind(kind, resolved.images, own_image(spec), played=candidate is not None)
             for name, kind in plan.kinds.items()
         },
-        candidate=_candidate(spec, plan, snapshot),
+        candidate=candidate,
         params=plan.params,
         template=spec.pod_template,
         relay_address=relay_address,
         pending_seconds=spec.limits.pending_seconds,
+        model=model,
     )
 
 
-def _kind(kind: CaseKind, images: Mapping[str, str], own_image: str | None) -> KindSpec:
-    image = own_image
+def own_image(spec: EvalRunSpec) -> str | None:
+    """Return the image that the run itself names for its candidate."""
+    program, server = spec.candidate.program, spec.candidate.server
+    return server.image if server is not None else program.image if program is not None else None
+
+
+def _kind(kind: CaseKind, images: Mapping[str, str], own: str | None, *, played: bool) -> KindSpec:
+    image = own
     if image is None and kind.candidate is not None:
         image = images.get(kind.candidate.image)
+    if not played:
+        image = None
     return KindSpec(
         candidate_image=image,
         environments=tuple(
@@ -87,8 +102,28 @@ def _kind(kind: CaseKind, images: Mapping[str, str], own_image: str | None) -> K
     )
 
 
-def _candidate(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> CandidateSpec:
+def _model(spec: EvalRunSpec, catalogue: Catalogue) -> ModelSpec | None:
+    model, budget = spec.candidate.model, spec.budget
+    if model is None:
+        return None
+    endpoint = catalogue.endpoints.get(model.endpoint)
+    asked = {} if budget is None else {"tokens": budget.tokens, "calls": budget.model_calls, "cost": budget.cost}
+    return ModelSpec(
+        endpoint=model.endpoint,
+        name=model.name,
+        dialect="openai" if endpoint is None else endpoint.dialect,
+        parameters=dict(model.parameters or {}),
+        budget={name: value for name, value in asked.items() if value is not None},
+        priority=spec.priority,
+    )
+
+
+def _candidate(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> CandidateSpec | None:
+    own = spec.candidate
+    if own.program is None and own.server is None and own.control is None:
+        return None
     argv, env = _command(spec, plan)
+    port = own.server.port if own.server is not None else None
     return CandidateSpec(
         default_argv=tuple(plan.default_argv),
         argv=argv,
@@ -96,11 +131,13 @@ def _candidate(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> CandidateSp
         workspace_config_map=snapshot.config_map,
         workspace_digest=snapshot.digest,
         fetch_workspace=snapshot.fetch,
+        port=port,
+        network=candidate_network(port, model=own.model is not None),
     )
 
 
 def _command(spec: EvalRunSpec, plan: Plan) -> tuple[tuple[str, ...] | None, tuple[tuple[str, str], ...]]:
-    program, control = spec.candidate.program, plan.control(spec.candidate.control or "")
+    program, control = spec.candidate.program or spec.candidate.server, plan.control(spec.candidate.control or "")
     if program is not None:
         argv = None if program.argv is None else tuple(program.argv)
         return argv, tuple((item.name, item.value) for item in program.env)
@@ -110,8 +147,19 @@ def _command(spec: EvalRunSpec, plan: Plan) -> tuple[tuple[str, ...] | None, tup
 def candidate_digest(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> str:
     """Return the candidate's fingerprint."""
     argv, env = _command(spec, plan)
-    image = spec.candidate.program.image if spec.candidate.program is not None else None
-    return candidate_fingerprint(argv=argv, env=env, workspace=snapshot.digest, image=image)
+    own = spec.candidate
+    model = None
+    if own.model is not None:
+        model = {key: value for key, value in own.model.to_json().items() if key != "endpoint"}
+    return candidate_fingerprint(
+        argv=argv,
+        env=env,
+        workspace=snapshot.digest,
+        image=own_image(spec),
+        model=model,
+        port=own.server.port if own.server is not None else None,
+        alone=own.program is None and own.server is None and own.control is None,
+    )
 
 
 def conditions_digest(context: PodContext) -> str:

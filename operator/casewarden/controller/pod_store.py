@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from casewarden.api.names import LABEL_RUN_UID
 from casewarden.core.model import AttemptKey, PodRecord
@@ -30,6 +31,10 @@ class PodStore:
         """Return the pods that a run has now, plan pods included."""
         return tuple(self._pods.get(run_uid, {}).values())
 
+    def run_uids(self) -> tuple[str, ...]:
+        """Return the runs that have pods now."""
+        return tuple(self._pods)
+
     def known(self, run_uid: str) -> Mapping[AttemptKey, PodRecord]:
         """Return the attempts of a run whose pod was seen and is gone."""
         return self._known.get(run_uid, {})
@@ -52,6 +57,9 @@ class PodStore:
         self._owners[record.namespace, record.name] = record.run_uid
         pods = self._pods[record.run_uid]
         old = pods.get(record.name)
+        if old is not None and old.uid == record.uid and old.deleted_at is not None and record.deleted_at is not None:
+            # The removal of a stopped pod moves its deletion to that moment; what was asked for first is what happened.
+            record = replace(record, deleted_at=min(old.deleted_at, record.deleted_at))
         pods[record.name] = record
         if old is None or old.resource_version != record.resource_version:
             self._wake(record.run_uid)

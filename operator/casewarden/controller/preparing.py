@@ -77,7 +77,7 @@ def _accepted(state: RunState, catalogue: Catalogue | None) -> EvalRunSpec:
         raise Ended.not_accepted(why) from None
     if not isinstance(resource, EvalRun):
         raise Ended.not_accepted(Why(RunReason.INVALID_SPEC, "this is no EvalRun"))
-    if why_not := summary(check_spec(resource.spec, catalogue)):
+    if why_not := summary(check_spec(resource.spec, catalogue, resource.metadata.namespace)):
         raise Ended.not_accepted(why_not)
     return resource.spec
 

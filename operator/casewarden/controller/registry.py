@@ -11,6 +11,7 @@ from typing import Any
 
 from casewarden.controller.audit_task import AuditTask
 from casewarden.controller.run_task import RunTask, is_finished
+from casewarden.controller.scores import Scores
 from casewarden.controller.services import Services
 from casewarden.core.audit_children import LABEL_AUDIT_UID
 from casewarden.ports.kube import AUDIT_RUNS, EVAL_RUNS, Conflict, Kind, KubeError, Manifest, NotFound
@@ -31,6 +32,8 @@ class Registry:
         self._runs: dict[str, RunTask] = {}
         self._audits: dict[str, AuditTask] = {}
         self._work: set[asyncio.Task[None]] = set()
+        self._scores = Scores()
+        self._progress: dict[str, tuple[object, float]] = {}
         self._is_closed = False
 
     def __len__(self) -> int:
@@ -45,6 +48,8 @@ class Registry:
         """Wake every run: an audit has ended that some of them may be waiting for."""
         for task in self._runs.values():
             task.wake()
+        else:
+            self._services.slots.pods_changed()
 
     def eval_run(self, type_: str | None, body: Manifest) -> None:
         """Take note of an EvalRun: ``type_`` is ``ADDED``, ``MODIFIED``, ``DELETED``, or None from a list."""
@@ -53,15 +58,19 @@ class Registry:
             audit.child(type_, body)
         if type_ == "DELETED" or body["metadata"].get("deletionTimestamp"):
             self._services.timers.cancel(("ttl", uid))
+            self._services.slots.leave(uid)
+            self._scores.gone(uid)
             if (task := self._runs.pop(uid, None)) is not None:
                 log.info("run %s is deleted", task.state.run)
                 self._start(task.close())
             return
+        self._scores.saw(body)
         if is_finished(body):
             self._plan_deletion(uid, body)
         if (task := self._runs.get(uid)) is not None:
             task.saw(body)
         elif not is_finished(body) and not self._is_closed:
+            self._services.slots.join(body)
             self._runs[uid] = task = RunTask(self._services, body, self._ended)
             task.start()
 
@@ -100,6 +109,24 @@ class Registry:
             self._services.metrics.set(Metric.RUNS, phases[phase], phase=phase)
         for state in ("pending", "running", "done"):
             self._services.metrics.set(Metric.CASES, cases[state], state=state)
+        allowed = sum(task.state.spec.parallelism for task in self._runs.values() if task.state.spec is not None)
+        self._services.metrics.set(Metric.PARALLELISM, allowed, kind="allowed")
+        used = sum(len(task.state.running) for task in self._runs.values())
+        self._services.metrics.set(Metric.PARALLELISM, used, kind="used")
+        self._services.metrics.set(Metric.OLDEST_PROGRESS, self._oldest_progress())
+        self._scores.measure(self._services.metrics)
+
+    def _oldest_progress(self) -> float:
+        """Return for how many seconds the slowest run has counted nothing new and come to no other phase."""
+        now = self._services.clock.monotonic()
+        seen = {}
+        for uid, task in self._runs.items():
+            phase = _phase(task)
+            sign = (phase, len(task.state.ledger.rows), len(task.state.running))
+            before = self._progress.get(uid)
+            seen[uid] = before if before is not None and before[0] == sign and phase != "suspended" else (sign, now)
+        self._progress = seen
+        return max((now - since for _, since in seen.values()), default=0.0)
 
     async def close(self) -> None:
         """Stop every task; the runs go on when an operator sees them next."""
@@ -111,6 +138,7 @@ class Registry:
 
     def _ended(self, uid: str) -> None:
         self._runs.pop(uid, None)
+        self._services.slots.leave(uid)
 
     def _audit_ended(self, uid: str) -> None:
         self._audits.pop(uid, None)

@@ -17,7 +17,7 @@ from casewarden.api.conditions import ConditionType, is_true
 from casewarden.api.evalrun import EvalRun
 from casewarden.api.manifest import parse
 from casewarden.api.reasons import RunReason
-from casewarden.controller.closing import seal_run
+from casewarden.controller.closing import read_usage, seal_run
 from casewarden.controller.ended import Abandoned, Ended
 from casewarden.controller.events import Announcement, announcements
 from casewarden.controller.identity import RunIdentity
@@ -25,7 +25,7 @@ from casewarden.controller.ledger import Ledger
 from casewarden.controller.playing import Playing
 from casewarden.controller.preparing import prepare
 from casewarden.controller.services import Services
-from casewarden.controller.state import RunState, started_at
+from casewarden.controller.state import RunState, active_since
 from casewarden.controller.status_writer import Overtaken, RunGone, StatusWriter
 from casewarden.core.intervals import warm_up
 from casewarden.core.model import FinishRun, RunPolicy
@@ -37,6 +37,7 @@ from casewarden.ports.kube import (
     PODS,
     Conflict,
     Forbidden,
+    Invalid,
     Kind,
     KubeError,
     Manifest,
@@ -130,9 +131,13 @@ class RunTask:
                     self._failed(error, "api")
                 except (KubeError, EvidenceUnavailable, EvidenceRefused) as error:
                     self._failed(error, "api" if isinstance(error, KubeError) else "relay")
+                    if isinstance(error, Invalid) and not failures:
+                        self._confess(error)
                 except Exception as error:
                     log.exception("run %s: the task failed and starts again", self.state.run)
                     self._failed(error, "internal")
+                    if not failures:
+                        self._confess(error)
                 finally:
                     await self._stop_playing()
                 failures += 1
@@ -145,6 +150,11 @@ class RunTask:
         self._services.metrics.add(Metric.RECONCILE_ERRORS, type=kind)
         if kind != "internal":
             log.warning("run %s: %s; trying again", self.state.run, error)
+
+    def _confess(self, error: Exception) -> None:
+        """Tell the user of a failure that waiting will hardly heal: no condition of the run would show it."""
+        message = f"the operator failed at this run and goes on trying: {type(error).__name__}: {error}"
+        self._services.announcer.post(self.state.body, Announcement("Warning", "OperatorError", message))
 
     async def _back_off(self, failures: int) -> None:
         if self.state.wait is not None:
@@ -191,6 +201,7 @@ class RunTask:
             try:
                 await self._clear_pods(but_cases=played)
                 if state.plan is not None and state.ledger.is_loaded and state.evidence_digest is None:
+                    await self._read_usage()
                     state.evidence_digest = await self._sealed()
                 state.end, self._may_report = end, True
                 await self.report()
@@ -199,7 +210,17 @@ class RunTask:
             if is_finished(state.body):
                 break
             await self._nap(1.0)
-        self._services.metrics.add(Metric.RUNS_FINISHED, result="complete" if end.complete else str(end.reason))
+        result = str(end.reason)
+        if end.complete:
+            result = "complete" if self.written.get("valid") else "invalid"
+        self._services.metrics.add(Metric.RUNS_FINISHED, result=result)
+
+    async def _read_usage(self) -> None:
+        try:
+            await self.evidence(lambda: read_usage(self._services.evidence, self.state))
+        except Ended:
+            # What the relay cannot tell is absent, never 0.
+            self._services.metrics.add(Metric.EVIDENCE_INCOMPLETE, part="usage")
 
     async def _sealed(self) -> str | None:
         try:
@@ -227,7 +248,7 @@ class RunTask:
 
     def policy(self) -> RunPolicy:
         """See ``Hands``."""
-        return self.state.policy(started_at(self._writer.written))
+        return self.state.policy(active_since(self._writer.written))
 
     def wake(self) -> None:
         """See ``Hands``."""

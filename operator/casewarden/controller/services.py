@@ -11,6 +11,7 @@ from casewarden.api.catalogue import Catalogue
 from casewarden.controller.audit_share import AuditShare
 from casewarden.controller.events import Announcer
 from casewarden.controller.pod_store import PodStore
+from casewarden.controller.slots import Slots
 from casewarden.controller.status_writer import StatusBudget
 from casewarden.controller.timers import Timers
 from casewarden.core.network import NetworkContext
@@ -55,6 +56,7 @@ class Services:
     timers: Timers
     announcer: Announcer
     budget: StatusBudget
+    slots: Slots
     tuning: Tuning = field(default_factory=Tuning)
     shares: dict[str, AuditShare] = field(default_factory=dict)
     entropy: Callable[[int], bytes] = secrets.token_bytes

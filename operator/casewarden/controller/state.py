@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from casewarden.api.conditions import ConditionType
 from casewarden.api.evalrun import EvalRunSpec
 from casewarden.controller.identity import RunIdentity
 from casewarden.controller.ledger import Ledger
@@ -50,6 +51,7 @@ class RunState:
     evidence_digest: str | None = None
     audit: RunIdentity | None = None
     audited: Audited | None = None
+    usage: dict[str, Any] | None = None
 
     @property
     def run(self) -> RunIdentity:
@@ -71,7 +73,7 @@ class RunState:
         return {(case.seed, case.case_id): case for case in self.plan.cases} if self.plan is not None else {}
 
     def policy(self, started: float | None) -> RunPolicy:
-        """Return what of the spec decides now; ``started`` is the run's start, from which its deadline counts."""
+        """Return what of the spec decides now; its deadline counts from ``started``, when the run began or went on."""
         spec = self.spec
         if spec is None:
             return _NO_SPEC
@@ -82,7 +84,7 @@ class RunState:
             interruption_retries=spec.retries.interruptions,
             pending_seconds=float(spec.limits.pending_seconds),
             suspend=spec.suspend,
-            deadline=started + seconds if started is not None and seconds is not None else None,
+            deadline=started + seconds if started is not None and seconds is not None and not spec.suspend else None,
             keep_pods=spec.keep_pods,
         )
 
@@ -96,7 +98,7 @@ class RunState:
             StatusInput(
                 generation=self.body["metadata"].get("generation", 0),
                 now=now,
-                policy=self.policy(started_at(previous)),
+                policy=self.policy(active_since(previous)),
                 previous=previous,
                 seeds=self.seeds,
                 repeats=spec.repeats if spec is not None else 1,
@@ -114,6 +116,7 @@ class RunState:
                 evidence_uri=f"runs/{self.run.uid}" if self.plan is not None else None,
                 evidence_digest=self.evidence_digest,
                 audited=self.audited,
+                usage=self.usage,
             )
         )
         if self.ledger.rows:
@@ -131,7 +134,18 @@ class RunState:
         }
 
 
-def started_at(status: Mapping[str, Any]) -> float | None:
-    """Return a status's start time in seconds since the epoch, or None."""
+def active_since(status: Mapping[str, Any]) -> float | None:
+    """Return since when a status's run may work, in seconds since the epoch; None while it may not.
+
+    As a Job's, its clock stops while it is suspended and starts anew when it is resumed.
+    """
     text = status.get("startTime")
-    return datetime.fromisoformat(text).timestamp() if text else None
+    if not text:
+        return None
+    moments = [text]
+    for item in status.get("conditions") or ():
+        if item["type"] == ConditionType.SUSPENDED:
+            if item["status"] == "True":
+                return None
+            moments.append(item["lastTransitionTime"])
+    return max(datetime.fromisoformat(moment).timestamp() for moment in moments)

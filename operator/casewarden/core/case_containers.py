@@ -8,7 +8,7 @@ from casewarden.api.names import CANDIDATE, EVIDENCE, TASK
 from casewarden.core import containers as c
 from casewarden.core.facts import CANDIDATE_SHM, CANDIDATE_TMP, ENVIRONMENT_PREFIX, STATE
 from casewarden.core.model import AttemptKey, PlannedCase
-from casewarden.core.pod_context import EnvironmentSpec, KindSpec, PodContext
+from casewarden.core.pod_context import GATEWAY_PORT, EnvironmentSpec, KindSpec, ModelSpec, PodContext
 from casewarden_sdk.canonical import canonical
 
 __all__ = [
@@ -22,8 +22,11 @@ SPOOL_MIB: Final = 512
 SHM_MIB: Final = 16
 ENVIRONMENT_TMP_MIB: Final = 64
 _TASK_MEMORY_MIB: Final = 512
+_WORKSPACE: Final = "/candidate"
 _SHIM_IN_IMAGE: Final = "/usr/local/bin/shim"
 _DIAL: Final = ("/casewarden/bin/shim", "--dial", "/casewarden/socket/shim.sock")
+# An environment's shim waits for its driver, whose image may still be on its way; the pod's own deadline ends the wait.
+_DIAL_DRIVER: Final = (*_DIAL, "--retry", "7200")
 _RECORDER: Final = ("python3", "-I", "-m", "casewarden.casepod")
 
 
@@ -38,8 +41,8 @@ def evidence(context: PodContext, case: PlannedCase, key: AttemptKey, pod_name: 
         c.mount("evidence-tmp", "/tmp"),  # noqa: S108
         c.mount("token", "/var/run/casewarden", read_only=True),
     ]
-    if candidate is not None:
-        mounts.append(c.mount("workspace", "/candidate", read_only=not candidate.fetch_workspace))
+    if candidate is not None and candidate.has_workspace:
+        mounts.append(c.mount("workspace", _WORKSPACE, read_only=not candidate.fetch_workspace))
     return {
         "name": EVIDENCE,
         "image": context.evidence_image,
@@ -92,24 +95,42 @@ def _attempt(context: PodContext, case: PlannedCase, key: AttemptKey, pod_name: 
             "network": candidate.network,
             "workspace_digest": candidate.workspace_digest,
             "fetch_workspace": candidate.fetch_workspace,
+            **({} if candidate.port is None else {"port": candidate.port}),
         },
+        **({} if context.model is None else {"model": _model(context.model, limits.tokens)}),
         "relay_url": context.relay_url,
+    }
+
+
+def _model(model: ModelSpec, tokens: int | None) -> Manifest:
+    return {
+        "endpoint": model.endpoint,
+        "name": model.name,
+        "dialect": model.dialect,
+        "parameters": dict(model.parameters),
+        "tokens": tokens,
+        "budget": dict(model.budget),
+        "priority": model.priority,
+        "port": GATEWAY_PORT,
     }
 
 
 def candidate_container(context: PodContext, image: str, uid: int) -> Manifest:
     """Return the container of the untrusted program; it starts nothing until the recorder says so."""
+    has_workspace = context.candidate is not None and context.candidate.has_workspace
     return {
         "name": CANDIDATE,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": list(_DIAL),
+        # An image may bring the program's files there. Where it does not, the runtime makes the folder.
+        "workingDir": _WORKSPACE,
         "resources": candidate_resources(context),
         "securityContext": c.restricted(uid),
         "volumeMounts": [
             c.mount("bin", "/casewarden/bin", read_only=True),
             c.mount("candidate-socket", "/casewarden/socket", read_only=True),
-            c.mount("workspace", "/candidate", read_only=True),
+            *([c.mount("workspace", _WORKSPACE, read_only=True)] if has_workspace else []),
             c.mount(STATE, "/state"),
             c.mount(CANDIDATE_TMP, "/tmp"),  # noqa: S108
             c.mount(CANDIDATE_SHM, "/dev/shm"),  # noqa: S108
@@ -124,7 +145,7 @@ def environment_container(environment: EnvironmentSpec, uid: int) -> Manifest:
         "name": name,
         "image": environment.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": list(_DIAL),
+        "command": list(_DIAL_DRIVER),
         "resources": environment_resources(environment),
         "securityContext": c.restricted(uid) if environment.profile == "restricted" else _baseline(),
         "terminationMessagePolicy": "FallbackToLogsOnError",

@@ -17,7 +17,8 @@ from casewarden.core.model import AttemptKey, CaseKey, LedgerRow
 from casewarden_sdk.canonical import canonical, sha256_bytes
 
 __all__ = [
-    "AUDIT", "META", "PLAN", "RESULTS", "RUN", "RUN_FILES", "SEALED_FIELDS", "EvidenceKey", "case_prefix", "json_file",
+    "AUDIT", "META", "PLAN", "RESULTS", "RUN", "RUN_FILES", "SEALED_FIELDS", "USAGE", "EvidenceKey", "case_prefix",
+    "json_file",
     "meta_document", "parse_evidence_key", "result_row", "results_file", "root_digest", "row_of_result",
     "run_document", "run_key", "workspace_key",
 ]  # fmt: skip
@@ -26,6 +27,7 @@ META: Final = "meta.json"
 PLAN: Final = "plan.json"
 RESULTS: Final = "results.jsonl"
 RUN: Final = "run.json"
+USAGE: Final = "usage.json"
 RUN_FILES: Final = (META, PLAN, RESULTS, RUN)
 AUDIT: Final = "audit.json"
 """What sums an audit up; it lies in the folder of the audit, beside meta.json and plan.json."""
@@ -33,6 +35,10 @@ SEALED_FIELDS: Final = frozenset({
     "v", "run_uid", "seed", "case_id", "repeat", "attempt", "pod_uid", "digest", "status", "checks", "reason", "error",
     "seconds",
 })  # fmt: skip
+
+# What a user may change while a run goes on decides nothing of what it comes to, and two operators may see it apart:
+# the document over the same rows must be the same.
+CHANGEABLE: Final = frozenset({"suspend", "parallelism", "priority", "ttlSecondsAfterFinished"})
 
 _NUMBER = r"0|[1-9][0-9]{0,18}"
 _ATTEMPT_FILE = re.compile(rf"(?P<attempt>{_NUMBER})\.(?P<what>tar\.zst|partial\.tar\.zst|claim\.json)")
@@ -160,7 +166,7 @@ def run_document(
         "name": name,
         "namespace": namespace,
         "uid": run_uid,
-        "spec": dict(spec),
+        "spec": {name: value for name, value in spec.items() if name not in CHANGEABLE},
         "seeds": list(seeds),
         "plan_sha256": sha256_bytes(plan),
         "results_sha256": sha256_bytes(results),

@@ -14,9 +14,9 @@ from casewarden.api.reasons import AttemptReason, RunReason
 from casewarden.core.model import ContainerRecord, PodCondition, PodRecord
 
 __all__ = [
-    "CANDIDATE_SHM", "CANDIDATE_TMP", "ENVIRONMENT_PREFIX", "OVERDUE_SECONDS", "SKEW_SECONDS", "STATE", "STUCK_SECONDS",
-    "Trouble", "disruption", "ended_by_itself", "has_ended", "is_oom_killed", "is_shim_killed", "past_deadline",
-    "start_trouble", "storage_culprit", "task_of", "was_deleted", "will_end",
+    "CANDIDATE_SHM", "CANDIDATE_TMP", "ENVIRONMENT_PREFIX", "OVERDUE_SECONDS", "SKEW_SECONDS", "STATE", "STOPPED",
+    "STUCK_SECONDS", "Trouble", "disruption", "ended_by_itself", "has_ended", "is_oom_killed", "is_shim_killed",
+    "past_deadline", "start_trouble", "storage_culprit", "task_of", "was_deleted", "was_told_to_stop", "will_end",
 ]  # fmt: skip
 
 STATE: Final = "state"
@@ -32,6 +32,8 @@ STUCK_SECONDS: Final = 90.0
 OVERDUE_SECONDS: Final = 60.0
 # The kubelet's times are whole seconds of another clock than the API server's.
 SKEW_SECONDS: Final = 2.0
+# The driver's exit code where it was sent SIGTERM.
+STOPPED: Final = 143
 
 _DISRUPTIONS: Final = {
     "EvictionByEvictionAPI": AttemptReason.EVICTED,
@@ -147,9 +149,17 @@ def _is_lost(pod: PodRecord, now: float) -> bool:
     return end is not None and now >= end
 
 
+def was_told_to_stop(pod: PodRecord) -> bool:
+    """Tell whether the driver ended on SIGTERM: only a stop of the whole pod reaches it, never a candidate."""
+    task = task_of(pod)
+    return task is not None and task.exit_code == STOPPED
+
+
 def was_deleted(pod: PodRecord) -> bool:
     """Tell whether somebody asked for the pod's deletion before its task ended."""
-    return pod.deleted_at is not None and _before_the_end(pod, pod.deleted_at)
+    # When a kubelet removes a pod that has stopped, the API server moves its deletion to that moment, with no grace
+    # period: seconds after the end that it caused.
+    return pod.deleted_at is not None and (was_told_to_stop(pod) or _before_the_end(pod, pod.deleted_at))
 
 
 def past_deadline(pod: PodRecord) -> bool:

@@ -82,6 +82,7 @@ class _Ended:
             pod is None
             or facts.disruption(pod, self.context.now) is not None
             or facts.was_deleted(pod)
+            or facts.was_told_to_stop(pod)
             or facts.past_deadline(pod)
             or self.context.stopped is not None
         )
@@ -231,7 +232,7 @@ def _own_container_failed(ended: _Ended) -> _Found:
         return None
     task = facts.task_of(pod)
     # 143 is the driver that was told to stop, by whom is not known here.
-    if task is not None and task.exit_code not in (0, 143, None) and task.reason != "ContainerStatusUnknown":
+    if task is not None and task.exit_code not in (0, facts.STOPPED, None) and task.reason != "ContainerStatusUnknown":
         return AttemptReason.TASK_FAILED, f"the driver ended with exit code {task.exit_code} {task.reason}".rstrip()
     return None
 
@@ -252,6 +253,13 @@ def _anything_else(ended: _Ended) -> _Found:
     pod = ended.pod
     phase = f"the pod ended {pod.phase} {pod.reason}".rstrip() if pod is not None else "nothing is known of the pod"
     return AttemptReason.UNKNOWN, f"{phase} and sealed nothing"
+
+
+def _budget_spent(ended: _Ended) -> _Found:
+    message = ended.message
+    if message is None or message.reason != RunReason.BUDGET_SPENT:
+        return None
+    return message.reason, message.error or "the run's budget is spent"
 
 
 _R = AttemptReason
@@ -333,6 +341,12 @@ TABLE: Final[tuple[Row, ...]] = (
         "the run fails before more cases are burnt",
         "environment", "environment_error", "none",
         (RunReason.IMAGE_PULL, RunReason.CANNOT_START, RunReason.UNSCHEDULABLE), _OPERATOR, _could_not_start,
+    ),
+    Row(
+        10,
+        "the run's budget for its model has no room for the next call: the run fails before more is spent",
+        "environment", "environment_error", "none", (RunReason.BUDGET_SPENT,),
+        "the driver, in its termination message", _budget_spent,
     ),
     Row(
         11,

@@ -13,7 +13,10 @@ from casewarden.core.model import AttemptKey
 from casewarden.core.network import Owner
 from casewarden_sdk.contract import Limits
 
-__all__ = ["CandidateSpec", "EnvironmentSpec", "KindSpec", "PodContext", "attempt_uid", "backstop_seconds"]
+__all__ = [
+    "GATEWAY_PORT", "CandidateSpec", "EnvironmentSpec", "KindSpec", "ModelSpec", "PodContext", "attempt_uid",
+    "backstop_seconds", "candidate_network",
+]  # fmt: skip
 
 # Between the end of the case and the seal: grading, packing, the way to the relay.
 _SEALING_SECONDS: Final = 120
@@ -52,6 +55,25 @@ class CandidateSpec:
     workspace_config_map: str | None = None
     workspace_digest: str | None = None
     fetch_workspace: bool = False
+    port: int | None = None
+    """Of a server; None for a program."""
+
+    @property
+    def has_workspace(self) -> bool:
+        """Tell whether its files come from outside its image; else ``/candidate`` is what the image has there."""
+        return self.fetch_workspace or self.workspace_config_map is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """The model that plays, or that a program or server may call; ``budget`` is the run's."""
+
+    endpoint: str
+    name: str
+    dialect: str = "openai"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    budget: Mapping[str, Any] = field(default_factory=dict)
+    priority: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +98,17 @@ class PodContext:
     relay_address: str | None = None
     hold_seconds: float = 900.0
     pending_seconds: float = 900.0
+    model: ModelSpec | None = None
+
+
+GATEWAY_PORT: Final = 8350
+"""Of the model gateway. No port that a network policy leaves open: a candidate may connect to it at any address."""
+
+
+def candidate_network(port: int | None, *, model: bool) -> str:
+    """Return what of the network a candidate's programs get, in the words of the shim."""
+    gateway = [f"loopback:{GATEWAY_PORT}"] if model else []
+    return ",".join(([f"serve:{port}"] if port is not None else []) + gateway) or "none"
 
 
 def attempt_uid(run_uid: str, key: AttemptKey) -> int:

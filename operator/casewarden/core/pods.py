@@ -135,10 +135,9 @@ def _volumes(context: PodContext, kind: KindSpec) -> Iterator[Manifest]:
         yield c.memory_volume(STATE, limits.state_mib)
         yield c.memory_volume(CANDIDATE_TMP, limits.tmp_mib)
         yield c.memory_volume(CANDIDATE_SHM, containers.SHM_MIB)
-    if candidate is not None and candidate.workspace_config_map is None:
-        # Empty, and still there, for a program that brings all of its files in its image: it is its working folder.
+    if candidate is not None and candidate.fetch_workspace:
         yield c.memory_volume("workspace", _WORKSPACE_MIB)
-    elif candidate is not None:
+    elif candidate is not None and candidate.workspace_config_map is not None:
         yield {"name": "workspace", "configMap": {"name": candidate.workspace_config_map, "defaultMode": 0o644}}
     for environment in kind.environments:
         name = f"{ENVIRONMENT_PREFIX}{environment.name}"

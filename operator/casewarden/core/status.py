@@ -34,6 +34,8 @@ __all__ = [
 
 MAX_FAILURES: Final = 20
 MAX_FAILURE_BYTES: Final = 300
+# As many as the schema has room for.
+MAX_IMAGES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class StatusInput:
     evidence_uri: str | None = None
     evidence_digest: str | None = None
     audited: Audited | None = None
+    usage: Mapping[str, Any] | None = None
 
 
 def time_text(seconds: float) -> str:
@@ -112,6 +115,8 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
         status["ledger"] = dict(facts.ledger)
     status["fingerprints"] = _fingerprints(facts)
     status["conditions"] = run_conditions(facts, counted, time_text(facts.now))
+    if facts.usage is not None:
+        status["usage"] = dict(facts.usage)
     return {**status, **_evidence(facts)}
 
 
@@ -214,7 +219,7 @@ def _fingerprints(facts: StatusInput) -> dict[str, Any]:
     if facts.conditions_fingerprint is not None:
         known["conditions"] = facts.conditions_fingerprint
     if facts.images:
-        known["images"] = dict(sorted(facts.images.items()))
+        known["images"] = dict(sorted(facts.images.items())[:MAX_IMAGES])
     return known
 
 

@@ -16,6 +16,7 @@ from casewarden.api.plan import Plan, PlanLimits
 from casewarden.api.podtemplate import PodTemplate
 from casewarden.api.reasons import RunReason
 from casewarden.core.audit_children import audit_of
+from casewarden.core.pod_context import GATEWAY_PORT
 from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import RULES
 
@@ -42,7 +43,7 @@ def validate_manifest(document: Any, catalogue: Catalogue | None = None) -> list
     except ManifestError as error:
         return error.problems
     if isinstance(resource, EvalRun):
-        return [*_by_hand(document), *check_spec(resource.spec, catalogue)]
+        return [*_by_hand(document), *check_spec(resource.spec, catalogue, resource.metadata.namespace)]
     return list(check_audit(resource.spec, catalogue))
 
 
@@ -58,11 +59,13 @@ def summary(problems: Iterable[Problem]) -> Why | None:
     return Why(found[0].reason, "; ".join(str(problem) for problem in found)) if found else None
 
 
-def check_spec(spec: EvalRunSpec, catalogue: Catalogue | None) -> Iterator[Problem]:
-    """Yield what keeps a spec from being accepted."""
+def check_spec(spec: EvalRunSpec, catalogue: Catalogue | None, namespace: str | None = None) -> Iterator[Problem]:
+    """Yield what keeps a spec from being accepted; ``namespace`` is the run's, None where it is not known."""
     yield from _not_yet(spec)
+    yield from _without_model(spec)
     if catalogue is not None:
         yield from _task(spec.task, catalogue)
+        yield from _endpoint(spec, catalogue, namespace)
     yield from _pod_template(spec.pod_template)
 
 
@@ -96,14 +99,11 @@ def check_audit_plan(spec: AuditRunSpec, plan: Plan) -> Iterator[Problem]:
 
 def _not_yet(spec: EvalRunSpec) -> Iterator[Problem]:
     candidate = spec.candidate
-    if candidate.server is not None:
-        yield _later("spec.candidate.server", candidate.server.to_json(), "use program")
-    if candidate.model is not None:
-        yield _later("spec.candidate.model", candidate.model.to_json(), "use program, which needs no model")
+    model = candidate.model
+    if model is not None and model.prompter is not None and model.prompter.name != "openai-chat":
+        yield _later("spec.candidate.model.prompter.name", model.prompter.name, "use openai-chat, or leave it out")
     if spec.baseline is not None:
         yield _later("spec.baseline", spec.baseline.to_json(), "remove it")
-    if spec.limits.tokens is not None:
-        yield _later("spec.limits.tokens", spec.limits.tokens, "remove it")
     if spec.aggregation in _LATER_RULES:
         yield _later("spec.aggregation", spec.aggregation, f"use {', '.join(RULES)}")
     elif spec.aggregation is not None and spec.aggregation not in RULES:
@@ -112,6 +112,43 @@ def _not_yet(spec: EvalRunSpec) -> Iterator[Problem]:
 
 def _later(field: str, value: Any, instead: str) -> Problem:
     return Problem(field, shown(value), f"{_NOT_YET}: {instead}", RunReason.NOT_YET)
+
+
+def _without_model(spec: EvalRunSpec) -> Iterator[Problem]:
+    server = spec.candidate.server
+    if server is not None and server.port == GATEWAY_PORT:
+        cure = "the model gateway has this port: let the server listen on another"
+        yield Problem("spec.candidate.server.port", shown(server.port), cure)
+    if spec.candidate.model is not None:
+        return
+    if spec.limits.tokens is not None:
+        cure = "the candidate has no model whose tokens could be counted: remove it, or give spec.candidate.model"
+        yield Problem("spec.limits.tokens", shown(spec.limits.tokens), cure)
+    if spec.budget is not None:
+        cure = "the candidate has no model that could use it: remove it, or give spec.candidate.model"
+        yield Problem("spec.budget", shown(spec.budget.to_json()), cure)
+
+
+def _endpoint(spec: EvalRunSpec, catalogue: Catalogue, namespace: str | None) -> Iterator[Problem]:
+    model, field = spec.candidate.model, "spec.candidate.model.endpoint"
+    if model is None:
+        return
+    endpoint = catalogue.endpoints.get(model.endpoint)
+    allowed = [name for name, item in catalogue.endpoints.items() if namespace is None or item.allows(namespace)]
+    if endpoint is None:
+        known = ", ".join(sorted(allowed)) or "none"
+        cure = f"the administrator has set up no such endpoint: use one of those for this namespace ({known})"
+        yield Problem(field, shown(model.endpoint), cure, RunReason.UNKNOWN_ENDPOINT)
+    elif namespace is not None and not endpoint.allows(namespace):
+        cure = f"it is not for runs of namespace {namespace}: have the namespace added to its namespaces"
+        yield Problem(field, shown(model.endpoint), cure, RunReason.UNKNOWN_ENDPOINT)
+    elif spec.budget is not None and spec.budget.cost is not None and endpoint.price is None:
+        cure = "the endpoint has no price, so that money cannot be counted: give tokens or modelCalls instead"
+        yield Problem("spec.budget.cost", shown(spec.budget.cost), cure)
+    plays = spec.candidate.program is None and spec.candidate.server is None
+    if endpoint is not None and plays and endpoint.dialect != "openai":
+        cure = f"in its dialect, {endpoint.dialect}, a model cannot play by itself: give a program that uses it"
+        yield Problem(field, shown(model.endpoint), cure)
 
 
 def _task(task: TaskRef, catalogue: Catalogue) -> Iterator[Problem]:
@@ -190,14 +227,13 @@ def _plan_answers(spec: EvalRunSpec, seeds: list[int], plan: Plan) -> Iterator[P
         yield _refused("spec.task", plan.aggregation, f"its aggregation rule is {_NOT_YET}: use another task")
     elif spec.aggregation is not None and spec.aggregation != plan.aggregation:
         yield _refused("spec.aggregation", spec.aggregation, f"the task is scored by {plan.aggregation}: leave it out")
-    if plan.protocol != "jsonl":
-        yield _refused("spec.task", plan.protocol, f"its protocol is {_NOT_YET}: use another task")
 
 
 def _plan_limits(spec: EvalRunSpec, plan: Plan) -> Iterator[Problem]:
     for field, wanted, allowed in (
         ("caseSeconds", spec.limits.case_seconds, plan.limits.case_seconds),
         ("actions", spec.limits.actions, plan.limits.actions),
+        ("tokens", spec.limits.tokens, plan.limits.tokens),
     ):
         if wanted is not None and allowed is not None and wanted > allowed:
             cure = f"a run may only tighten the task's limits: give at most {allowed:g}, or leave it out"
@@ -213,10 +249,19 @@ def _plan_candidate(spec: EvalRunSpec, plan: Plan) -> Iterator[Problem]:
     if candidate.program is not None and "program" not in plan.candidates:
         cure = f"the task takes no programs: give a {' or a '.join(plan.candidates)}"
         yield _refused("spec.candidate.program", candidate.program.to_json(), cure)
+    if candidate.server is not None and "server" not in plan.candidates:
+        cure = f"the task takes no servers: give a {' or a '.join(plan.candidates)}"
+        yield _refused("spec.candidate.server", candidate.server.to_json(), cure)
+    alone = candidate.model is not None and candidate.program is None and candidate.server is None
+    if candidate.model is not None and alone and "model" not in plan.candidates:
+        cure = f"no model can play this task by itself: give a {' or a '.join(plan.candidates)} that uses it"
+        yield _refused("spec.candidate.model", candidate.model.to_json(), cure)
 
 
 def _plan_images(spec: EvalRunSpec, plan: Plan, catalogue: Catalogue) -> Iterator[Problem]:
-    named = spec.candidate.program is not None and spec.candidate.program.image is not None
+    own = spec.candidate
+    named = own.server is not None or (own.program is not None and own.program.image is not None)
+    named = named or (own.program is None and own.control is None)
     for name, kind in plan.kinds.items():
         if kind.candidate is not None and not named and catalogue.image(kind.candidate.image) is None:
             cure = (

@@ -11,7 +11,9 @@ from typing import Any
 import kopf
 
 from casewarden.adapters.kube.connection import Connection, connect
+from casewarden.adapters.kube.lease import hold
 from casewarden.api.catalogue import Catalogue
+from casewarden.controller.health import serve_standby
 from casewarden.handlers.configuration import kopf_settings, register_login
 from casewarden.handlers.evalruns import register
 from casewarden.settings import Settings
@@ -66,5 +68,24 @@ async def main(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    await run(connection, catalogue, settings, stop)
+    if settings.lease:
+        await _stand_by(connection, catalogue, settings, settings.lease, stop)
+    else:
+        await run(connection, catalogue, settings, stop)
     log.info("the operator has stopped")
+
+
+async def _stand_by(
+    connection: Connection, catalogue: Catalogue, settings: Settings, lease: str, stop: asyncio.Event
+) -> None:
+    """Run the operator while it holds the Lease; until then answer that it is well and waits."""
+    pages = await serve_standby(settings.host, settings.port)
+
+    async def lead() -> None:
+        await pages.cleanup()
+        await run(connection, catalogue, settings, stop)
+
+    try:
+        await hold(connection, lease, connection.namespace, lead, stop)
+    finally:
+        await pages.cleanup()

@@ -187,6 +187,10 @@ class _LocalRun:
     def _unfit(self) -> Why | None:
         """Say what of a run that a cluster could take a machine cannot."""
         program = self._spec.candidate.program
+        for name, part in (("server", self._spec.candidate.server), ("model", self._spec.candidate.model)):
+            if part is not None:
+                message = f"spec.candidate.{name}: a local run has no relay and no images: play it on a cluster"
+                return Why(RunReason.INVALID_SPEC, message)
         if self._spec.task.image is not None and self._options.pack is None:
             message = f"spec.task.image: {self._spec.task.image!r}: a local run has no images: name the pack instead"
             return Why(RunReason.UNKNOWN_TASK, message)

@@ -1,12 +1,19 @@
-"""What the operator counts. Labels have closed sets of values; no name of a run, case, pod or URL is one."""
+"""What the operator counts. Labels have closed sets of values; no name of a case, pod or URL is one.
+
+The scores of runs are the one exception: they carry the run's name, are capped, and go when the run goes.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Protocol
 
-__all__ = ["Metric", "Metrics", "NoMetrics", "RecordedMetrics"]
+__all__ = ["Metric", "Metrics", "NoMetrics", "RecordedMetrics", "Sample"]
+
+Sample = tuple[Mapping[str, str], float]
+"""Labels and value of one series."""
 
 
 class Metric(StrEnum):
@@ -25,9 +32,26 @@ class Metric(StrEnum):
     RECONCILE_ERRORS = "casewarden_reconcile_errors_total"
     WATCH_LAST_EVENT = "casewarden_watch_last_event_timestamp_seconds"
     STATUS_CONFLICTS = "casewarden_status_write_conflicts_total"
+    STATUS_WRITES = "casewarden_status_writes_total"
+    LEDGER_WRITES = "casewarden_ledger_writes_total"
+    LEDGER_ROWS = "casewarden_ledger_rows_total"
     API_REQUESTS = "casewarden_api_requests_total"
+    API_DURATION = "casewarden_api_request_duration_seconds"
+    STEP_DURATION = "casewarden_step_duration_seconds"
+    OLDEST_PROGRESS = "casewarden_oldest_progress_seconds"
+    PARALLELISM = "casewarden_parallelism"
+    LEADER = "casewarden_leader"
+    SLOTS = "casewarden_slots"
+    SLOTS_LONGEST_WAIT = "casewarden_slots_longest_wait_seconds"
+    SLOTS_SOLVE = "casewarden_slots_solve_seconds"
     LOOP_LAG = "casewarden_event_loop_lag_seconds"
     BUILD_INFO = "casewarden_build_info"
+    RUN_SCORE = "casewarden_run_score"
+    RUN_DIMENSION = "casewarden_run_dimension_score"
+    RUN_ASSESSED = "casewarden_run_assessed_ratio"
+    RUN_BOUND = "casewarden_run_score_bound"
+    RUN_FLOOR = "casewarden_run_score_floor"
+    RUNS_NOT_SHOWN = "casewarden_run_scores_not_shown"
 
 
 class Metrics(Protocol):
@@ -42,6 +66,9 @@ class Metrics(Protocol):
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
         """Add one observation to a histogram."""
 
+    def replace(self, metric: Metric, samples: Iterable[Sample]) -> None:
+        """Make these the only series of a gauge; the caller bounds their number."""
+
 
 class NoMetrics:
     """Counts nothing."""
@@ -53,6 +80,9 @@ class NoMetrics:
         """Do nothing."""
 
     def observe(self, metric: Metric, value: float, **labels: str) -> None:
+        """Do nothing."""
+
+    def replace(self, metric: Metric, samples: Iterable[Sample]) -> None:
         """Do nothing."""
 
 
@@ -76,6 +106,13 @@ class RecordedMetrics:
         """Keep one observation."""
         self.observations.setdefault(_key(metric, labels), []).append(value)
 
+    def replace(self, metric: Metric, samples: Iterable[Sample]) -> None:
+        """Keep these and forget what the gauge had."""
+        for key in [key for key in self.gauges if key[0] == str(metric)]:
+            del self.gauges[key]
+        for labels, value in samples:
+            self.set(metric, value, **labels)
 
-def _key(metric: Metric, labels: dict[str, str]) -> tuple[str, ...]:
+
+def _key(metric: Metric, labels: Mapping[str, str]) -> tuple[str, ...]:
     return (str(metric), *(f"{name}={value}" for name, value in sorted(labels.items())))

@@ -6,14 +6,19 @@ import argparse
 import asyncio
 import logging
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 
+import yaml
 from aiohttp import web
+from pydantic import ValidationError
 
 from casewarden.adapters.kube.client import KubeClient, RetryBudget
 from casewarden.adapters.kube.connection import ConfigError, connect
 from casewarden.adapters.stores import open_store
+from casewarden.api.catalogue import Catalogue
+from casewarden.api.endpoint import Endpoint
 from casewarden.api.names import AUDIENCE
 from casewarden.ports.store import StoreError
 from casewarden.relay.app import make_app
@@ -24,13 +29,14 @@ from casewarden.relay.reviewer import KubeReviewer
 
 __all__ = ["main"]
 
+_STORE_HELP = "where evidence is kept: file:///path, s3://bucket/prefix?endpoint=https://host, or memory: for a trial"
 _LOG = logging.getLogger("casewarden.relay")
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     made = argparse.ArgumentParser(prog="casewarden-relay", description="Take evidence in and give it out.")
-    made.add_argument("--store", required=True, help="where evidence is kept: file:///path, or memory: for a trial")
+    made.add_argument("--store", required=True, help=_STORE_HELP)
     made.add_argument("--listen", default="0.0.0.0:8080", help="address and port (default %(default)s)")
     made.add_argument(
         "--operator-user",
@@ -50,6 +56,15 @@ def parser() -> argparse.ArgumentParser:
         default=0.0,
         help="days that evidence is kept after its run was deleted; 0, the default, keeps it for ever",
     )
+    made.add_argument(
+        "--catalogue", type=Path, help="the catalogue's file, for its endpoints of models; without it there are none"
+    )
+    made.add_argument(
+        "--keys",
+        type=Path,
+        default=Path("/etc/casewarden/keys"),
+        help="folder with a folder of each endpoint's Secret (default %(default)s)",
+    )
     made.add_argument("--shutdown-seconds", type=float, default=20.0, help="time for calls under way when told to stop")
     return made
 
@@ -64,6 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _complain(f"--listen {options.listen!r}: give ADDRESS:PORT, as in 0.0.0.0:8080")
     try:
         store = open_store(options.store)
+        endpoints = _endpoints(options.catalogue)
         connection = asyncio.run(connect(options.kubeconfig, options.context))
     except (ValueError, StoreError, ConfigError) as error:
         return _complain(str(error))
@@ -74,7 +90,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         stack.push_async_callback(store.close)
         reviewer, metrics = KubeReviewer(api, options.audience), RelayMetrics()
         limits = Limits(bundle_bytes=options.max_bundle_mib << 20, uploads=options.max_uploads)
-        app = make_app(store, reviewer, operator_user=options.operator_user, limits=limits, metrics=metrics)
+        app = make_app(
+            store,
+            reviewer,
+            operator_user=options.operator_user,
+            limits=limits,
+            metrics=metrics,
+            endpoints=endpoints,
+            keys=options.keys,
+        )
 
         async def alongside(app: web.Application) -> AsyncIterator[None]:
             async with stack:
@@ -98,6 +122,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         access_log=None,
     )
     return 0
+
+
+def _endpoints(file: Path | None) -> Mapping[str, Endpoint]:
+    """Read the catalogue's endpoints; ``ValueError`` for a file that is none."""
+    if file is None:
+        return {}
+    try:
+        return Catalogue.model_validate(yaml.safe_load(file.read_text(encoding="utf-8")) or {}).endpoints
+    except OSError as error:
+        raise ValueError(f"--catalogue {file}: {error.strerror}") from None
+    except (yaml.YAMLError, ValidationError) as error:
+        raise ValueError(f"--catalogue {file} is no catalogue: {error}") from None
 
 
 def _complain(message: str) -> int:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
 
 from aiohttp import web
 from aiohttp.typedefs import Middleware
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from casewarden.api.endpoint import Endpoint
 from casewarden.ports.store import BadKey, NotFound, Store, StoreUnavailable, TooLarge
 from casewarden.relay.auth import Authenticator, Reviewer
 from casewarden.relay.context import Context, Limits
 from casewarden.relay.evidence import EvidenceCalls
 from casewarden.relay.files import FileCalls
 from casewarden.relay.metrics import RelayMetrics
+from casewarden.relay.models.calls import ModelCalls
 from casewarden.relay.refusal import Refusal, refusal_response
 from casewarden.relay.workspaces import WorkspaceCalls
 
@@ -32,13 +35,22 @@ def make_app(
     operator_user: str,
     limits: Limits | None = None,
     metrics: RelayMetrics | None = None,
+    endpoints: Mapping[str, Endpoint] | None = None,
+    keys: Path | None = None,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> web.Application:
-    """Put the service together. It needs a running loop only when it is served; the store stays the caller's."""
+    """Put the service together. It needs a running loop only when it is served; the store stays the caller's.
+
+    ``keys`` is a folder with a folder for each endpoint that has a Secret.
+    """
     metrics = metrics or RelayMetrics()
     auth = Authenticator(reviewer, operator_user=operator_user, monotonic=monotonic)
     context = Context(store, auth, limits or Limits(), metrics)
     app = web.Application(middlewares=[_counted(metrics), _refused(metrics)])
+    models = ModelCalls(context, endpoints or {}, keys)
+    # Before the other files: usage is newer in memory than in the store.
+    app.add_routes(models.routes())
+    app.cleanup_ctx.append(models.run)
     for calls in (EvidenceCalls(context), FileCalls(context), WorkspaceCalls(context)):
         app.add_routes(calls.routes())
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from casewarden import __version__
+
 __all__ = ["RelayMetrics"]
 
 
@@ -32,6 +34,32 @@ class RelayMetrics:
             "Calls refused because the store is full or away",
             registry=self.registry,
         )
+        self.model_calls = Counter(
+            "casewarden_relay_model_calls_total",
+            "Model calls by what became of them; every further try counts as retried",
+            ["endpoint", "outcome"],
+            registry=self.registry,
+        )
+        self.model_tokens = Counter(
+            "casewarden_relay_model_tokens_total",
+            "Tokens of answered calls",
+            ["endpoint", "kind"],
+            registry=self.registry,
+        )
+        self.model_inside = Gauge(
+            "casewarden_relay_model_slots_used", "Calls that an endpoint has now", ["endpoint"], registry=self.registry
+        )
+        self.model_waiting = Gauge(
+            "casewarden_relay_model_waiting", "Calls that wait for an endpoint", ["endpoint"], registry=self.registry
+        )
+        for outcome in ("first", "late", "repeated"):
+            self.seals.labels(outcome)
+        for what in ("bundle", "file", "workspace"):
+            self.stored_bytes.labels(what)
+        build = Gauge(
+            "casewarden_relay_build_info", "The version that runs; always 1.", ["version"], registry=self.registry
+        )
+        build.labels(__version__).set(1)
         self.uploads = Gauge("casewarden_relay_uploads", "Uploads under way", registry=self.registry)
         self.swept_runs = Counter(
             "casewarden_relay_swept_runs_total",

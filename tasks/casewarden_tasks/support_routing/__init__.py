@@ -34,7 +34,7 @@ class SupportRouting:
         "protocol": "0.10",
     }
     protocol: str = "jsonl"
-    candidates: tuple[str, ...] = ("program",)
+    candidates: tuple[str, ...] = ("program", "server", "model")
     aggregation: str = "weighted-dimensions/v1"
     limits: Limits = Limits(
         case_seconds=120, response_seconds=20, actions=driver.ACTIONS, output_bytes=1 << 20, request_bytes=8192

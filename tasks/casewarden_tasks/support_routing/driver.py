@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from casewarden_sdk.contract import Case
 from casewarden_sdk.errors import CandidateError
+from casewarden_sdk.toolagent import ToolAgent
 
 from .service import TOOLS, TicketService
 
@@ -24,6 +25,35 @@ _INSTRUCTION: Final = (
     "Route the target by its category, add the requested note exactly once, "
     "close it only if resolved, and preserve all other data."
 )
+
+
+# What a model is told beside the observations; a program's author reads it in the contract.
+_SYSTEM: Final = (
+    "You work on one support ticket of a simulated service by calling tools, one at a time. The first message has the "
+    "task: do exactly what its instruction says with the ticket ticket_id; routing_rules map a ticket's category to "
+    "its queue. Each tool result has ok; where its error is retryable, repeat the very same call, request_id included. "
+    "When the work is done, answer with a short text and no tool call. Where you cannot call functions, answer with "
+    'one JSON object: {"tool": name, "arguments": {...}} or {"finish": true}.'
+)
+
+
+def _function(description: str, **arguments: str) -> dict[str, Any]:
+    properties = {name: {"type": "string", "description": text} for name, text in arguments.items()}
+    schema = {"type": "object", "properties": properties, "required": list(arguments), "additionalProperties": False}
+    return {"description": description, "parameters": schema}
+
+
+_FUNCTIONS: Final = {
+    "get_ticket": _function("Read a ticket.", ticket_id="the ticket"),
+    "assign_queue": _function("Put a ticket into a queue.", ticket_id="the ticket", queue="a queue of routing_rules"),
+    "add_note": _function(
+        "Append a note, once per ticket and request_id.",
+        ticket_id="the ticket",
+        body="the note's text",
+        request_id="an id of your choice that is the same when the call is repeated",
+    ),
+    "close_ticket": _function("Close a ticket.", ticket_id="the ticket"),
+}
 
 
 class _Episode:
@@ -108,15 +138,19 @@ async def drive(case: Case, runtime: Runtime) -> dict[str, Any]:
     episode = _Episode(case, min(ACTIONS, runtime.limits.actions or ACTIONS))
     await runtime.note("initial", episode.initial)
     try:
-        async with await runtime.start() as process:
-            await _play(episode, process)
+        if runtime.candidate == "program":
+            async with await runtime.start() as process:
+                await _play(episode, process)
+        else:
+            async with await runtime.chat() as chat:
+                await _play(episode, ToolAgent(chat, _SYSTEM, _FUNCTIONS))
     except CandidateError as error:
         episode.fault = error
     await runtime.note("final", episode.service.snapshot())
     return episode.record()
 
 
-async def _play(episode: _Episode, process: Process) -> None:
+async def _play(episode: _Episode, process: Process | ToolAgent) -> None:
     observation: dict[str, Any] | None = episode.start()
     try:
         for step in range(episode.actions):

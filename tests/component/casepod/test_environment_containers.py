@@ -81,10 +81,57 @@ async def test_a_command_that_cannot_be_started_is_the_environments_unless_it_is
             await shell.exec(["/no/such"], agent=True)
 
 
+@pytest.mark.parametrize(("asked", "limits"), [({}, 256), ({"processes": 7}, 7), ({"processes": None}, None)])
+async def test_a_command_of_the_agents_cannot_take_the_processes_of_the_pod(scratch, asked, limits):
+    connecting = asyncio.ensure_future(Environment.connect("shell", str(scratch / "shim.sock"), 10, loss_grace=0.0))
+    fake = await FakeShim.dial(scratch / "shim.sock")
+    running = asyncio.ensure_future((await connecting).exec(["./fork-bomb"], agent=True, **asked))
+    header = await fake.answer("start", session=1, pid=2)
+    assert header["limits"].get("processes") == limits
+    fake.close()
+    with pytest.raises(CandidateError):
+        await running
+
+
+@contextlib.asynccontextmanager
+async def dying(
+    scratch: Path, *, acted: bool = False, loss_grace: float = 0.0
+) -> AsyncIterator[asyncio.Future[object]]:
+    """Make an environment whose shim goes away in a command; with ``acted`` the agent had one before it."""
+    path = scratch / "shim.sock"
+    connecting = asyncio.ensure_future(Environment.connect("shell", str(path), 10, loss_grace))
+    fake = await FakeShim.dial(path)
+    shell = await connecting
+    if acted:
+        refused = asyncio.ensure_future(shell.exec(["/no/such"], agent=True))
+        error = {"party": "candidate", "reason": "CannotStartProgram", "message": "no such file"}
+        await fake.answer("start", ok=False, error=error)
+        with pytest.raises(CandidateError):
+            await refused
+    running = asyncio.ensure_future(shell.exec(["rm", "-rf", "/"], agent=not acted))
+    await fake.answer("start", session=1, pid=2)
+    fake.close()
+    yield running
+
+
+async def test_after_an_action_of_the_agents_the_container_is_the_agents_to_keep_whole(scratch):
+    async with dying(scratch, acted=True) as running:
+        with pytest.raises(CandidateError, match="'shell' is gone"):
+            await running
+
+
+async def test_the_end_of_the_whole_pod_is_not_taken_for_the_agents(scratch):
+    """A drain stops every container: the driver, which seals nothing then, must not have told of a killed sandbox."""
+    async with dying(scratch, loss_grace=30.0) as running:
+        done, _ = await asyncio.wait({running}, timeout=0.5)
+        assert not done
+        running.cancel()
+
+
 @pytest.mark.parametrize(("agent", "error"), [(True, CandidateError), (False, EnvironmentFailure)])
 async def test_a_container_that_dies_in_an_action_of_the_agents_is_the_agents(scratch, agent, error):
     path = scratch / "shim.sock"
-    connecting = asyncio.ensure_future(Environment.connect("shell", str(path), 10))
+    connecting = asyncio.ensure_future(Environment.connect("shell", str(path), 10, loss_grace=0.0))
     fake = await FakeShim.dial(path)
     shell = await connecting
     running = asyncio.ensure_future(shell.exec(["rm", "-rf", "/"], agent=agent))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
+import pytest
 from support.stage import NAMESPACE, a_run, a_stage
 
 from casewarden.core.model import AttemptKey
+from casewarden.core.step import step
 
 
 async def test_a_run_is_planned_played_and_scored() -> None:
@@ -163,3 +166,23 @@ async def test_events_tell_what_a_user_must_know() -> None:
         await stage.until(lambda: len(stage.api.all("events")) >= 2)
         told = {(item["type"], item["reason"]) for item in stage.api.all("events")}
         assert {("Normal", "Planned"), ("Normal", "Completed")} <= told
+
+
+async def test_a_failure_of_the_operators_own_is_told_and_got_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing in the status of the run would say why it does not go on."""
+    failures = iter((KeyError("a bug"), KeyError("a bug"), None))
+
+    def broken(*args: Any) -> Any:
+        if (failure := next(failures, None)) is not None:
+            raise failure
+        return step(*args)
+
+    monkeypatch.setattr("casewarden.controller.playing.step", broken)
+    async with a_stage(cases=1) as stage, stage.operator():
+        stage.apply(a_run())
+        status = await stage.finished()
+        assert status["score"] == "1"
+        await stage.until(lambda: [item for item in stage.api.all("events") if item["reason"] == "OperatorError"])
+        (told,) = [item for item in stage.api.all("events") if item["reason"] == "OperatorError"]
+        assert told["type"] == "Warning"
+        assert "KeyError: 'a bug'" in (told.get("message") or told.get("note"))

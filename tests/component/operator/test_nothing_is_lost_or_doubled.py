@@ -8,10 +8,11 @@ import random
 from collections import Counter
 
 import pytest
-from support.stage import NAMESPACE, Life, Stage, a_run, a_stage
+from support.stage import CATALOGUE, NAMESPACE, Life, Stage, a_run, a_stage
 
 from casewarden.api.catalogue import Catalogue
 from casewarden.core.model import AttemptKey
+from casewarden_sdk.contract import Case
 
 RUN_UID = "casewarden.dev/run-uid"
 
@@ -307,6 +308,35 @@ async def test_a_run_whose_image_moves_while_it_goes_on_fails() -> None:
         assert stage.condition("Failed")["reason"] == "PlanUnstable"
         assert "by digest" in stage.condition("Failed")["message"]
         assert "score" not in status
+
+
+async def test_cases_of_two_classes_may_have_two_images() -> None:
+    def make(seed: int, params: object = None) -> list[Case]:
+        return [Case(kind, ("echo",), {"id": kind, "requests": [seed]}, kind) for kind in ("default", "other")]
+
+    catalogue = CATALOGUE.model_copy(update={"images": {**CATALOGUE.images, "other": "registry.example/other:1"}})
+    async with a_stage() as stage, stage.operator(catalogue=catalogue):
+        stage.kubelet.pack.make = make
+        stage.kubelet.pack.kinds = {
+            name: {"candidate": {"image": image}, "environments": []}
+            for name, image in (("default", "python"), ("other", "other"))
+        }
+        stage.kubelet.others = {"registry.example/other:1": "registry.example/other@sha256:" + "2" * 64}
+        stage.apply(a_run())
+        status = await stage.finished()
+        assert status["score"] == "1", status["conditions"]
+        images = status["fingerprints"]["images"]
+        assert images["candidate"] != images["other/candidate"] == stage.kubelet.others["registry.example/other:1"]
+
+
+async def test_the_clock_of_a_run_stands_while_it_is_suspended_and_starts_anew() -> None:
+    async with a_stage(cases=1, work=lambda key: 0.3) as stage, stage.operator():
+        stage.apply(a_run(activeDeadlineSeconds=2, suspend=True))
+        await asyncio.sleep(3.0)
+        assert stage.condition("Finished")["status"] == "False"
+        stage.api.update("evalruns", NAMESPACE, "one", {"spec": {"suspend": False}})
+        status = await stage.finished()
+        assert status["score"] == "1", status["conditions"]
 
 
 async def test_a_run_that_is_not_over_by_its_deadline_fails_and_stops() -> None:

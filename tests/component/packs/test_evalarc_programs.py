@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 from support import evalarc
-from support.candidates import CRASHES, DAEMON_KEEPS_STATE
+from support.candidates import CRASHES
 
 from casewarden.api.evalrun import EvalRun
 from casewarden.local.run import LocalResult, Options, run_evalrun
+from casewarden.selftest.table import load
 from casewarden_sdk.canonical import sha256_json
 from casewarden_sdk.workspace import digest_workspace, workspace_of
 
@@ -109,7 +110,8 @@ def test_doing_nothing_and_crashing_score_what_they_are_worth(
 
 def test_a_daemon_that_keeps_the_data_in_memory_scores_what_memory_only_scores(run: Run) -> None:
     # On one machine the cases share abstract sockets, so they go one by one.
-    daemon = run("durable-kv", {"main.py": DAEMON_KEEPS_STATE}, parallelism=1)
+    keeper = next(program for program in load() if program.name == "keeps-a-daemon")
+    daemon = run("durable-kv", {"main.py": keeper.source}, parallelism=1)
     memory_only = evalarc.programs("durable-kv")["memory-only"]
     assert (Decimal(daemon.status["score"]), failing(daemon, "persistence")) == (memory_only.score, memory_only.failing)
 

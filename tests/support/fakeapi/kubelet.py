@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -55,6 +54,8 @@ class Kubelet:
         self.plans = 0
         self.plan_again: Callable[[dict[str, Any]], dict[str, Any]] = lambda plan: plan
         self.images = "registry.example/x@sha256:" + "1" * 64
+        self.others: dict[str, str] = {}
+        self._stopped: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         api.hooks.append(self._on_event)
 
@@ -83,23 +84,35 @@ class Kubelet:
         current = self.api.get("pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
         if current["metadata"]["uid"] != pod["metadata"]["uid"]:
             raise KeyError
+        named = {container["name"]: container["image"] for container in pod["spec"]["containers"]}
         for container in (*main, *(side or ())):
-            container["imageID"] = self.images
-        status: Object = {"phase": phase, "startTime": pj.time(time.time()), "containerStatuses": main}
+            container["imageID"] = self.others.get(named.get(container["name"], ""), self.images)
+        status: Object = {"phase": phase, "startTime": pj.time(self.api.clock()), "containerStatuses": main}
         status["conditions"] = [{"type": "PodScheduled", "status": "True"}]
         if side:
             status["initContainerStatuses"] = side
         self.api.update("pods", pod["metadata"]["namespace"], pod["metadata"]["name"], {**NODE, "status": status})
 
     def _is_stopping(self, pod: Object) -> bool:
+        if pod["metadata"]["uid"] in self._stopped:
+            return True
         current = self.api.get("pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
         return current["metadata"]["uid"] != pod["metadata"]["uid"] or "deletionTimestamp" in current["metadata"]
+
+    def stop(self, pod: Object) -> None:
+        """End whatever runs in a pod, as SIGTERM does: it tells nothing and seals nothing."""
+        self._stopped.add(pod["metadata"]["uid"])
+
+    async def _store_is_there(self) -> None:
+        """Hold claim or seal while the relay is away, as the recorder does."""
+        while self.evidence.away:
+            await asyncio.sleep(0.05)
 
     async def _plan(self, pod: Object) -> None:
         self.plans += 1
         self._set(pod, "Running", [pj.running("plan"), pj.running("plan-again")])
         asked = json.loads(_env(pod, "plan")["CASEWARDEN_PLAN"])
-        ended, now = [], time.time()
+        ended, now = [], self.api.clock()
         for name, change in (("plan", lambda plan: plan), ("plan-again", self.plan_again)):
             try:
                 plan = change(build_plan(self.pack, asked["seeds"], asked["params"], asked["families"]))
@@ -118,6 +131,9 @@ class Kubelet:
         told = json.loads(_env(pod, "evidence", "initContainers")["CASEWARDEN_ATTEMPT"])
         key = AttemptKey(CaseKey(told["seed"], told["case_id"], told["repeat"]), told["attempt"])
         uid = pod["metadata"]["uid"]
+        await self._store_is_there()
+        if self._is_stopping(pod):
+            return
         self.attempts[key] += 1
         sealed = (told["run_uid"], told["seed"], told["case_id"], told["repeat"]) in self.evidence.seals
         if sealed or self.claims.setdefault(f"{told['run_uid']}/{key}", uid) != uid:
@@ -129,6 +145,7 @@ class Kubelet:
         self._set(pod, "Running", [pj.running("candidate"), pj.running("task")], [pj.running("evidence")])
         await asyncio.sleep(self.work(key))
         status = self.outcome(key) if self.control is None else self.control(self._control_of(pod), key)
+        await self._store_is_there()
         if self._is_stopping(pod) or status == "lost":
             return
         self.running.discard(uid)
@@ -151,7 +168,7 @@ class Kubelet:
         return str(run["spec"]["candidate"].get("control"))
 
     def _end(self, pod: Object, message: str, code: int) -> None:
-        now = time.time()
+        now = self.api.clock()
         ended = [pj.terminated("candidate", 0, at=now), pj.terminated("task", code, message=message, at=now)]
         self._set(pod, "Succeeded" if code == 0 else "Failed", ended, [pj.terminated("evidence", 0, at=now)])
 

@@ -9,24 +9,29 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from aiohttp import web
 
-from .parts import Address, ApiError, Fault, Object, Watcher, address_of, discovery, merge, now, selector
+from .parts import Address, ApiError, Fault, Object, Watcher, address_of, discovery, merge, selector, stamp
 
 
 class FakeApi:
     """Use as an async context manager; ``url`` is where it listens. Times of grace and bookmarks are in seconds."""
 
-    def __init__(self, *, grace: float = 0.02, bookmarks: float = 5.0, delay: float = 0.0) -> None:
+    def __init__(
+        self, *, grace: float = 0.02, bookmarks: float = 5.0, delay: float = 0.0,
+        clock: Callable[[], float] = time.time, new_uid: Callable[[], str] = lambda: str(uuid.uuid4()),
+    ) -> None:  # fmt: skip
         self.grace, self.bookmarks, self.delay = grace, bookmarks, delay
+        self.clock, self.new_uid = clock, new_uid
         self.objects: dict[tuple[str, str, str], Object] = {}
         self.log: list[tuple[int, str, str, Object]] = []
         self.version, self.oldest = 1, 0
-        self.watchers: set[Watcher] = set()
+        self.watchers: dict[Watcher, None] = {}
         self.requests: list[tuple[str, str]] = []
         self.created: list[Object] = []
         self.logs: dict[tuple[str, str, str], bytes] = {}
@@ -86,6 +91,13 @@ class FakeApi:
         for watcher in list(self.watchers):
             watcher.queue.put_nowait(("ERROR", ApiError(410, "Expired", "too old resource version").body))
             watcher.queue.put_nowait(None)
+
+    def repeat(self, plural: str, events: int) -> None:
+        """Send every watcher the last events of this kind again."""
+        for _, type_, kind, item in [entry for entry in self.log if entry[2] == plural][-events:]:
+            for watcher in self.watchers:
+                if type_ != "DELETED" and self._concerns(watcher, kind, item):
+                    watcher.queue.put_nowait((type_, item))
 
     def put(self, plural: str, body: Object) -> Object:
         """Create an object, as a user would."""
@@ -176,36 +188,49 @@ class FakeApi:
         return {"kind": "List", "metadata": meta, "items": found[start : start + limit]}
 
     async def _watch(self, request: web.Request, address: Address) -> web.StreamResponse:
-        since = int(request.query.get("resourceVersion") or self.version)
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        stream = self.follow(address, request.query)
+        first = await anext(stream)
+        await response.prepare(request)
+        try:
+            await response.write(first)
+            async for line in stream:
+                await response.write(line)
+        except ConnectionError:
+            pass
+        finally:
+            await stream.aclose()
+        return response
+
+    async def follow(self, address: Address, query: Mapping[str, str]) -> AsyncGenerator[bytes, None]:
+        """Yield a watch's lines, an empty one first as soon as it is accepted."""
+        since = int(query.get("resourceVersion") or self.version)
         if since < self.oldest:
             raise ApiError(410, "Expired", "too old resource version")
-        watcher = Watcher(address, selector(request.query.get("labelSelector", "")))
+        watcher = Watcher(address, selector(query.get("labelSelector", "")))
         for version, type_, plural, item in self.log:
             if version > since and self._concerns(watcher, plural, item):
                 watcher.queue.put_nowait((type_, item))
-        self.watchers.add(watcher)
-        response = web.StreamResponse(headers={"Content-Type": "application/json"})
-        await response.prepare(request)
+        self.watchers[watcher] = None
         try:
-            async with asyncio.timeout(float(request.query.get("timeoutSeconds", "300"))):
-                while True:
-                    try:
-                        event = await asyncio.wait_for(watcher.queue.get(), self.bookmarks)
-                    except TimeoutError:
-                        event = ("BOOKMARK", {"metadata": {"resourceVersion": str(self.version)}})
-                    if event is None:
-                        break
-                    line = json.dumps({"type": event[0], "object": event[1]}).encode() + b"\n"
-                    await response.write(line)
-        except (TimeoutError, ConnectionError):
-            pass
+            yield b"\n"
+            end = asyncio.get_running_loop().time() + float(query.get("timeoutSeconds", "300"))
+            while (left := end - asyncio.get_running_loop().time()) > 0:
+                try:
+                    # Not wait_for, which in Python 3.11 swallows a cancellation that comes together with an event.
+                    async with asyncio.timeout(min(left, self.bookmarks)):
+                        event = await watcher.queue.get()
+                except TimeoutError:
+                    event = ("BOOKMARK", {"metadata": {"resourceVersion": str(self.version)}})
+                if event is None:
+                    break
+                yield json.dumps({"type": event[0], "object": event[1]}).encode() + b"\n"
         finally:
-            self.watchers.discard(watcher)
-        return response
+            self.watchers.pop(watcher, None)
 
     def _create(self, address: Address, body: Object) -> Object:
         meta = body["metadata"]
-        name = meta.get("name") or f"{meta['generateName']}{uuid.uuid4().hex[:6]}"
+        name = meta.get("name") or f"{meta['generateName']}{self.new_uid()[-6:]}"
         if address.namespace in self.terminating_namespaces:
             raise ApiError(
                 403, "Forbidden", f"namespace {address.namespace} is being terminated", ("NamespaceTerminating",)
@@ -218,8 +243,8 @@ class FakeApi:
         item["metadata"] |= {
             "name": name,
             "namespace": address.namespace,
-            "uid": str(uuid.uuid4()),
-            "creationTimestamp": now(),
+            "uid": self.new_uid(),
+            "creationTimestamp": stamp(self.clock()),
         }
         item["metadata"].setdefault("generation", 1)
         if address.plural == "pods":
@@ -269,7 +294,9 @@ class FakeApi:
             raise ApiError(409, "Conflict", "the UID in the precondition does not match")
         graceful = address.plural == "pods" and options.get("gracePeriodSeconds") != 0 and self.grace > 0
         if graceful and "deletionTimestamp" not in item["metadata"]:
-            marked = merge(item, {"metadata": {"deletionTimestamp": now(), "deletionGracePeriodSeconds": 0}})
+            marked = merge(
+                item, {"metadata": {"deletionTimestamp": stamp(self.clock()), "deletionGracePeriodSeconds": 0}}
+            )
             item = self._store("pods", "MODIFIED", marked)
             self._later(self.grace, lambda: self._remove(item))
         elif not graceful:

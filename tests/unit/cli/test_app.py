@@ -14,7 +14,10 @@ from casewarden.cli.app import run
 from casewarden.cli.reference import reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
-COMMANDS = ["run", "evaluate", "apply", "get", "watch", "cases", "show", "plan", "validate", "verify", "regrade", "compare", "version"]
+COMMANDS = [
+    "run", "evaluate", "apply", "get", "watch", "slots", "cases", "show", "plan", "validate", "verify", "selftest",
+    "report", "export", "regrade", "compare", "version",
+]  # fmt: skip
 
 
 def test_the_reference_page_is_what_the_commands_say() -> None:

@@ -70,3 +70,18 @@ def test_a_run_that_is_over_is_forgotten() -> None:
     setup.store.gone(pj.NAMESPACE, body["metadata"]["name"], "pod-uid")
     setup.store.forget(pj.RUN_UID)
     assert not setup.store.known(pj.RUN_UID)
+
+
+def test_the_removal_of_a_stopped_pod_does_not_move_the_moment_at_which_its_deletion_was_asked_for() -> None:
+    setup, key = Setup(), pj.attempt()
+    asked, removed = manifest(key, "1"), manifest(key, "2")
+    asked["metadata"] |= {"deletionTimestamp": "2026-11-30T19:32:08Z", "deletionGracePeriodSeconds": 30}
+    removed["metadata"] |= {"deletionTimestamp": "2026-11-30T19:31:43Z", "deletionGracePeriodSeconds": 0}
+    setup.store.changed(asked)
+    (before,) = setup.store.pods(pj.RUN_UID)
+    setup.store.changed(removed)
+    (after,) = setup.store.pods(pj.RUN_UID)
+    assert after.deleted_at == before.deleted_at
+    setup.store.changed(manifest(key, "3", uid="another"))
+    (other,) = setup.store.pods(pj.RUN_UID)
+    assert other.deleted_at is None

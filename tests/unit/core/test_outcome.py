@@ -137,6 +137,16 @@ FACTS = [
         pod(None, terminated("task", 143, at=195), deleted=190),
         7, "interruption", "Deleted",
     ),
+    Fact(
+        "deleted by somebody, and removed by its kubelet seconds after its end",
+        pod(None, terminated("candidate", 143, at=194), terminated("task", 143, at=195), deleted=199),
+        7, "interruption", "Deleted",
+    ),
+    Fact(
+        "told to stop by nobody that is known",
+        pod(None, terminated("candidate", 143, at=194), terminated("task", 143, at=195)),
+        12, "environment", "Unknown",
+    ),
     Fact("gone, and nothing was seen of it", None, 7, "interruption", "Deleted"),
     Fact("gone, and last seen running", alive(), 7, "interruption", "Deleted"),
     Fact(
@@ -306,7 +316,7 @@ def test_the_reasons_of_the_table_are_all_reasons_of_attempts_each_in_one_row():
 
 
 def test_row_ten_fails_the_run():
-    assert run_reasons() == {"ImagePull", "CannotStart", "Unschedulable"}
+    assert run_reasons() == {"ImagePull", "CannotStart", "Unschedulable", "BudgetSpent"}
 
 
 def test_rows_are_in_their_order_and_the_last_matches_everything():

@@ -284,12 +284,13 @@ class TestBoundaries:
         assert "command" not in task
         assert task["args"] == ["drive"]
 
-    def test_a_program_that_brings_its_files_in_its_image_has_an_empty_working_folder(self):
+    def test_nothing_hides_the_folder_of_a_program_that_brings_its_files_in_its_image(self):
         candidate = replace(PROGRAM, workspace_config_map=None, workspace_digest=None)
         pod = build(replace(CONTEXT, candidate=candidate))
-        assert writers(pod, "workspace") == set()
-        (folder,) = [volume for volume in pod["spec"]["volumes"] if volume["name"] == "workspace"]
-        assert "emptyDir" in folder
+        assert container(pod, CANDIDATE)["workingDir"] == "/candidate", "the runtime makes it where the image lacks it"
+        assert not [volume for volume in pod["spec"]["volumes"] if volume["name"] == "workspace"]
+        for item in containers(pod["spec"]):
+            assert "/candidate" not in [mount["mountPath"] for mount in item["volumeMounts"]]
 
     def test_the_shim_is_there_before_any_container_that_is_started_by_it(self):
         (evidence,) = build()["spec"]["initContainers"]

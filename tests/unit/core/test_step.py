@@ -252,7 +252,7 @@ class TestFailing:
         assert step(view(1, policy=replace(POLICY, deadline=NOW + 7), pods=(alive(),)), NOW).wake_at == NOW + 7
 
     def test_first_attempts_that_all_fail_for_one_reason_of_ours_fail_the_run(self):
-        rows = tuple(row(attempt(n), "environment", reason="EvidenceFailed", error="no disk") for n in (0, 1))
+        rows = tuple(row(attempt(n), "environment", reason="EvidenceFailed", error="no disk") for n in (0, 1, 2))
         (end,) = of(step(view(9, rows=rows), NOW), FinishRun)
         assert (end.complete, end.reason) == (False, "CircuitBreaker")
         assert "EvidenceFailed: no disk" in end.message

@@ -12,6 +12,7 @@ from support.refused import Refused, refused_by
 
 from casewarden.api.auditrun import AuditRunSpec
 from casewarden.api.catalogue import Catalogue
+from casewarden.api.endpoint import Endpoint
 from casewarden.api.evalrun import EvalRunSpec, Limits
 from casewarden.api.plan import Plan, PlanLimits
 from casewarden.api.reasons import RunReason
@@ -51,6 +52,49 @@ def said(run: EvalRunSpec, change: Callable[[dict[str, Any]], None] = lambda _: 
     plan = copy.deepcopy(PLAN)
     change(plan)
     return [str(problem) for problem in check_plan(run, [17], Plan.model_validate(plan), CATALOGUE)]
+
+
+ENDPOINTS = CATALOGUE.model_copy(
+    update={
+        "endpoints": {
+            "team": Endpoint(url="https://m.example/v1", namespaces=["evals"]),
+            "claude": Endpoint(url="https://a.example/v1", dialect="anthropic"),
+        }
+    }
+)
+MODEL = {"endpoint": "team", "name": "qwen3"}
+
+
+def with_model(model: dict[str, Any] = MODEL, **fields: Any) -> EvalRunSpec:
+    return spec(candidate={"model": MODEL | model}, **fields)
+
+
+@pytest.mark.parametrize(
+    ("run", "namespace", "field", "cure"),
+    [
+        (with_model({"endpoint": "tem"}), "evals", "spec.candidate.model.endpoint", "no such endpoint"),
+        (with_model(), "others", "spec.candidate.model.endpoint", "have the namespace added"),
+        (with_model({"endpoint": "claude"}), "others", "spec.candidate.model.endpoint", "cannot play by itself"),
+        (with_model({"prompter": {"name": "palm"}}), "evals", "spec.candidate.model.prompter.name", "use openai-chat"),
+        (with_model(budget={"cost": "2.5"}), "evals", "spec.budget.cost", "has no price"),
+        (spec(budget={"tokens": 5}), "evals", "spec.budget", "no model that could use it"),
+        (spec(limits={"tokens": 5}), "evals", "spec.limits.tokens", "no model whose tokens"),
+    ],
+)
+def test_models_are_used_as_the_administrator_says(run: EvalRunSpec, namespace: str, field: str, cure: str) -> None:
+    (problem,) = check_spec(run, ENDPOINTS, namespace)
+    assert problem.field == field
+    assert cure in problem.cure
+
+
+def test_a_model_that_may_be_used_has_no_problems_and_plays_what_the_pack_lets_it_play() -> None:
+    run = with_model(budget={"tokens": 1000, "modelCalls": 5}, limits={"tokens": 100})
+    assert list(check_spec(run, ENDPOINTS, "evals")) == []
+    (problem,) = said(run)
+    assert "no model can play this task by itself: give a program that uses it" in problem
+    assert said(run, _set("candidates", ["program", "model"])) == []
+    server = spec(candidate={"server": {"image": "a:1", "argv": ["serve"], "port": 9000}})
+    assert "takes no servers" in said(server)[0]
 
 
 def test_a_run_that_can_be_run_has_no_problems() -> None:
@@ -114,7 +158,6 @@ def _environment(profile: str, image: str = "python") -> Callable[[dict[str, Any
     ("run", "change", "message"),
     [
         (spec(), _set("aggregation", "agentbench/v1"), "its aggregation rule is not supported by this version"),
-        (spec(), _set("protocol", "chat"), "its protocol is not supported by this version"),
         (spec(), _set("kinds", {"default": {"candidate": {"image": "ruby"}}}), "have it added to images"),
         (spec(), _environment("baseline"), "have the task added to allowBaseline"),
         (spec(), _environment("restricted", "mariadb"), "no image for its environment db"),

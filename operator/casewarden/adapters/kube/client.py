@@ -185,6 +185,7 @@ class KubeClient:
     async def _attempt(self, method: str, path: str, **rest: Any) -> tuple[bytes | KubeError, float]:
         """Try once; return the body or the error, and the seconds that the server asked us to wait."""
         async with self._limiter.place():
+            started = self._clock.monotonic()
             try:
                 response = await self._send(method, path, **rest)
                 if response.status == 401:
@@ -195,6 +196,7 @@ class KubeClient:
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 self._metrics.add(Metric.API_REQUESTS, verb=method, code="none")
                 return Unavailable(0, "NoConnection", f"{method} {path}: {type(error).__name__}: {error}"), 0.0
+        self._metrics.observe(Metric.API_DURATION, self._clock.monotonic() - started, verb=method)
         self._metrics.add(Metric.API_REQUESTS, verb=method, code=f"{response.status // 100}xx")
         if response.status < 300:
             return body, 0.0

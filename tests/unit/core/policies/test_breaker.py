@@ -25,13 +25,15 @@ def rows(*reasons: str | None) -> list[LedgerRow]:
     [
         pytest.param(20, ["TaskFailed"] * 5, True, id="five of one reason"),
         pytest.param(20, ["TaskFailed"] * 4, False, id="one too few"),
-        pytest.param(2, ["TaskFailed"] * 2, True, id="as many as run at once"),
-        pytest.param(2, ["TaskFailed", "EvidenceFailed"], False, id="two reasons"),
-        pytest.param(2, ["Evicted", "Evicted"], False, id="a reason that is the cluster's"),
-        pytest.param(2, ["TaskFailed", "TaskFailed", None], False, id="a verdict shows that it can work"),
-        pytest.param(2, ["TaskFailed", "Deleted", "TaskFailed"], True, id="what somebody deleted says nothing"),
-        pytest.param(2, ["TaskFailed", "TaskFailed", "Unknown"], True, id="what comes later does not help"),
-        pytest.param(2, ["Unknown", "TaskFailed", "TaskFailed"], False, id="it is the first that count"),
+        pytest.param(4, ["TaskFailed"] * 4, True, id="as many as run at once"),
+        pytest.param(1, ["TaskFailed"] * 2, False, id="a retry budget is not taken by a failure or two"),
+        pytest.param(1, ["TaskFailed"] * 3, True, id="three are enough"),
+        pytest.param(3, ["TaskFailed", "EvidenceFailed", "TaskFailed"], False, id="two reasons"),
+        pytest.param(3, ["Evicted"] * 3, False, id="a reason that is the cluster's"),
+        pytest.param(3, ["TaskFailed", "TaskFailed", "TaskFailed", None], False, id="a verdict shows that it can work"),
+        pytest.param(3, ["TaskFailed", "Deleted", "TaskFailed", "TaskFailed"], True, id="a deleted one says nothing"),
+        pytest.param(3, ["TaskFailed", "TaskFailed", "TaskFailed", "Unknown"], True, id="later ones do not help"),
+        pytest.param(3, ["Unknown", "TaskFailed", "TaskFailed", "TaskFailed"], False, id="it is the first that count"),
     ],
 )
 def test_the_first_attempts_decide(parallelism, reasons, trips):

@@ -1,0 +1,209 @@
+"""Candidates that answer messages: a model, and a server that speaks the chat dialect on a loopback port."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from casewarden_sdk.errors import CandidateError, EnvironmentFailure
+
+from .candidate import Candidate, Finished
+from .clock import CaseClock
+from .settings import Settings
+from .transcript import Transcript
+
+if TYPE_CHECKING:
+    from .models import Models
+
+__all__ = ["ModelCandidate", "ServerCandidate", "answer_message"]
+
+_HOST = "127.0.0.1"
+_LOOK_SECONDS = 0.05
+_ANSWER_BYTES = 8 << 20
+
+
+class ModelCandidate:
+    """A model that plays by itself: there is no process, and a session is a conversation."""
+
+    def __init__(self, settings: Settings, clock: CaseClock, transcript: Transcript, models: Models) -> None:
+        self._limits = settings.limits
+        self._clock = clock
+        self._transcript = transcript
+        self._models = models
+        self._sessions = 0
+        self._open: set[int] = set()
+        self._actions = 0
+
+    async def start(self, _: Sequence[str] | None) -> int:
+        """Begin a conversation."""
+        if self._clock.started:
+            self._clock.left()
+        self._clock.start()
+        self._sessions += 1
+        self._open.add(self._sessions)
+        self._models.session_number = self._sessions
+        self._transcript.add(self._sessions, "start", json.dumps({"model": self._models.model.name}).encode("ascii"))
+        self._clock.busy()
+        return self._sessions
+
+    async def action(self, number: int, payload: bytes) -> bytes:
+        """Ask for the message that follows ``{"messages", "tools"}``."""
+        if number not in self._open:
+            raise EnvironmentFailure("TaskFailed", f"session {number!r} is not open")
+        self._actions += 1
+        if self._limits.actions is not None and self._actions > self._limits.actions:
+            raise CandidateError("ActionLimit", f"used up its {self._limits.actions} actions without finishing")
+        document = checked_request(payload)
+        self._transcript.add(number, "in", payload)
+        try:
+            if self._models.model.dialect != "openai":
+                raise EnvironmentFailure("TaskFailed", "only endpoints of the dialect openai can play by themselves")
+            answer = await self._models.call("chat/completions", document)
+        finally:
+            self._clock.busy()
+        if answer.status >= 400:
+            raise CandidateError(answer.reason or "BadRequest", _error_text(answer.body))
+        message = answer_message(answer.body)
+        self._transcript.add(number, "out", message)
+        return message
+
+    async def send(self, number: int, line: bytes) -> None:
+        """Refuse: there is no process to write to."""
+        raise _no_process(number)
+
+    async def receive(self, number: int, seconds: float) -> bytes:
+        """Refuse: there is no process to read from."""
+        raise _no_process(number)
+
+    async def finish(self, number: int, how: str) -> Finished:
+        """End a conversation."""
+        if number in self._open:
+            self._open.discard(number)
+            self._transcript.add(number, "exit", b'{"code": 0, "signal": null}')
+        return Finished(0, None, 0, "", 0)
+
+    async def stop(self) -> None:
+        """Nothing runs."""
+        self._open.clear()
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+class ServerCandidate(Candidate):
+    """A server in the candidate's container: started by the shim, asked by the recorder alone."""
+
+    async def start(self, default: Sequence[str] | None) -> int:
+        """Start the server and wait until it listens."""
+        number = await super().start(default)
+        await self._until_ready(number)
+        return number
+
+    async def action(self, number: int, payload: bytes) -> bytes:
+        """Ask the server for the message that follows; every failure of it is its own."""
+        from aiohttp import ClientError, ClientSession, ClientTimeout
+
+        self.count_action()
+        self._transcript.add(number, "in", payload)
+        document = {"model": self.model_name, **checked_request(payload)}
+        seconds = self._clock.left(self._limits.response_seconds)
+        url = f"http://{_HOST}:{self.port}/v1/chat/completions"
+        try:
+            async with (
+                ClientSession(timeout=ClientTimeout(total=seconds)) as http,
+                http.post(url, json=document, allow_redirects=False) as response,
+            ):
+                body = await response.content.read(_ANSWER_BYTES + 1)
+                while not response.content.at_eof() and len(body) <= _ANSWER_BYTES:
+                    body += await response.content.read(_ANSWER_BYTES)
+                status = response.status
+        except TimeoutError:
+            raise self.late(seconds) from None
+        except (ClientError, OSError) as error:
+            # How its process ended says more than that its connection did.
+            if (ended := await self.how_it_ended(number)) is not None:
+                raise ended from None
+            raise CandidateError("ServerError", f"{type(error).__name__}: {error}") from None
+        finally:
+            self._clock.busy()
+        if len(body) > _ANSWER_BYTES:
+            raise CandidateError("OutputLimit", f"answered with more than {_ANSWER_BYTES} bytes")
+        if status != 200:
+            raise CandidateError("ServerError", f"answered {status}: {_error_text(body)}")
+        message = answer_message(body)
+        self._transcript.add(number, "out", message)
+        return message
+
+    async def finish(self, number: int, how: str) -> Finished:
+        """Stop the server: it has no input that could end, so it is killed either way."""
+        finished = await super().finish(number, "kill")
+        return Finished(0, None, finished.output_bytes, finished.stderr_tail, 0) if how == "eof" else finished
+
+    @property
+    def port(self) -> int:
+        """The port that the server listens on."""
+        own = self._settings.candidate
+        if own is None or own.port is None:
+            raise EnvironmentFailure("EvidenceFailed", "the recorder was told of no server's port")
+        return own.port
+
+    @property
+    def model_name(self) -> str:
+        """What is asked for: the run's model where it has one."""
+        return self._settings.model.name if self._settings.model is not None else "candidate"
+
+    async def _until_ready(self, number: int) -> None:
+        seconds = self._clock.left(self._limits.start_seconds)
+        try:
+            async with asyncio.timeout(seconds):
+                while not await _listens(self.port):
+                    if (ended := self.has_ended(number)) is not None:
+                        raise CandidateError("NotReady", f"ended before it listened on port {self.port}: {ended}")
+                    await asyncio.sleep(_LOOK_SECONDS)
+        except TimeoutError:
+            raise CandidateError("NotReady", f"did not listen on port {self.port} within {seconds:g} s") from None
+        finally:
+            self._clock.busy()
+
+
+async def _listens(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection(_HOST, port)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+def checked_request(payload: bytes) -> Mapping[str, Any]:
+    """Read what the driver asks; ``EnvironmentFailure`` for what is no conversation."""
+    document = json.loads(payload)
+    if not isinstance(document, dict) or not isinstance(document.get("messages"), list):
+        raise EnvironmentFailure("TaskFailed", "an action needs an object with messages, and tools where it has any")
+    return document
+
+
+def answer_message(body: bytes) -> bytes:
+    """Return the message of a chat completion; ``CandidateError`` for what is none."""
+    try:
+        message = json.loads(body)["choices"][0]["message"]
+        if not isinstance(message, dict):
+            raise TypeError("message is no object")
+        kept = {name: message[name] for name in ("role", "content", "tool_calls") if message.get(name) is not None}
+        return json.dumps({"role": "assistant", "content": None, **kept}).encode("ascii")
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise CandidateError("Protocol", f"the answer is no chat completion: {type(error).__name__}: {error}") from None
+
+
+def _error_text(body: bytes) -> str:
+    text = body[:2000].decode("utf-8", "replace")
+    try:
+        return str(json.loads(body)["error"]["message"])[:300]
+    except (ValueError, LookupError, TypeError):
+        return text[:300]
+
+
+def _no_process(number: int) -> EnvironmentFailure:
+    return EnvironmentFailure("TaskFailed", f"session {number} is a conversation: ask it for an action")

@@ -1,0 +1,141 @@
+"""``report`` and ``export``: a run, or several, as a page for people or a file for other programs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from casewarden.adapters.stores.zstd import decompress
+from casewarden.cli.cluster import Access, open_cluster
+from casewarden.cli.download import download
+from casewarden.cli.failure import GOOD, Failure
+from casewarden.cli.options import ExportFormat
+from casewarden.cli.outcome import is_finished
+from casewarden.cli.relay import open_relay
+from casewarden.cli.sources import RelayFiles, find_folder, parse_object
+from casewarden.core.bundle_check import strict_json
+from casewarden.core.evidence import PLAN, RESULTS, RUN, EvidenceKey, root_digest
+from casewarden.reporting.csvfile import to_csv
+from casewarden.reporting.html import to_html
+from casewarden.reporting.inspectlog import to_inspect
+from casewarden.reporting.junit import to_junit
+from casewarden.reporting.run import ReportedCase, ReportedRun, reported_run
+from casewarden_sdk.bundle import BundleError, unpack_bundle
+
+__all__ = ["export", "report"]
+
+_NO_FILE = "-"
+
+
+class _Loaded:
+    """Runs with the folders that their evidence is in."""
+
+    def __init__(self, runs: Sequence[tuple[ReportedRun, Path]]) -> None:
+        self.runs = [run for run, _ in runs]
+        self._folders = {run.uid: folder for run, folder in runs}
+
+    def transcript(self, run: ReportedRun, case: ReportedCase) -> list[dict[str, Any]] | None:
+        """Return the rows of a case's transcript, None where no bundle was kept."""
+        return self._read(run, case)[1]
+
+    def case(self, run: ReportedRun, case: ReportedCase) -> tuple[Any, list[dict[str, Any]]]:
+        """Return a case's content and its transcript, empty where no bundle was kept."""
+        content, rows = self._read(run, case)
+        return content, rows or []
+
+    def _read(self, run: ReportedRun, case: ReportedCase) -> tuple[Any, list[dict[str, Any]] | None]:
+        if case.attempt is None:
+            return {}, None
+        for kind in ("bundle", "partial"):
+            path = self._folders[run.uid] / EvidenceKey(case.key, kind, case.attempt).path()
+            if path.is_symlink() or not path.is_file():
+                continue
+            try:
+                found = unpack_bundle(path.read_bytes(), decompress)
+                lines = found.get("transcript.jsonl", b"").split(b"\n")
+                rows = [row for line in lines if line.strip() and isinstance(row := strict_json(line), dict)]
+                return strict_json(found.get("case.json", b"{}")), rows
+            except (BundleError, ValueError) as error:
+                raise Failure(f"{run.title}, case {case.key}: {error}; casewarden verify says more") from None
+        return {}, None
+
+
+async def report(access: Access, targets: Sequence[str], out: str, max_mib: int, passed: bool) -> int:
+    """Write the HTML report of some runs."""
+    async with _open(access, targets) as loaded:
+        page = await asyncio.to_thread(to_html, loaded.runs, loaded.transcript, limit=max_mib << 20, passed=passed)
+    return _written(out, page.encode())
+
+
+async def export(access: Access, targets: Sequence[str], form: ExportFormat, out: str) -> int:
+    """Write some runs in another program's format; an Inspect log has one run."""
+    if form is ExportFormat.INSPECT and len(targets) != 1:
+        raise Failure("an Inspect log is of one run: export each run to a file of its own")
+    async with _open(access, targets) as loaded:
+        match form:
+            case ExportFormat.JUNIT:
+                data = to_junit(loaded.runs)
+            case ExportFormat.CSV:
+                data = to_csv(loaded.runs).encode()
+            case ExportFormat.INSPECT:
+                (run,) = loaded.runs
+                data = await asyncio.to_thread(to_inspect, run, lambda case: loaded.case(run, case))
+    return _written(out, data)
+
+
+@asynccontextmanager
+async def _open(access: Access, targets: Sequence[str]) -> AsyncIterator[_Loaded]:
+    folders = [find_folder(target) for target in targets]
+    with tempfile.TemporaryDirectory(prefix="casewarden-report-") as scratch:
+        named = [target for target, folder in zip(targets, folders, strict=True) if folder is None]
+        remote = iter(await _from_cluster(access, named, Path(scratch)) if named else ())
+        yield _Loaded([next(remote) if folder is None else (_load(folder, None), folder) for folder in folders])
+
+
+async def _from_cluster(access: Access, names: Sequence[str], scratch: Path) -> list[tuple[ReportedRun, Path]]:
+    found = []
+    async with open_cluster(access) as cluster:
+        runs = [await cluster.run(name) for name in names]
+        for run in runs:
+            if not is_finished(run.get("status") or {}):
+                raise Failure(f"run {run['metadata']['name']} is not over; casewarden watch tells when it is")
+        async with open_relay(cluster) as relay:
+            for run in runs:
+                uid = run["metadata"]["uid"]
+                folder = scratch / uid
+                await download(RelayFiles(relay, uid), folder)
+                found.append((_load(folder, run["status"]), folder))
+    return found
+
+
+def _load(folder: Path, status: dict[str, Any] | None) -> ReportedRun:
+    def read(name: str) -> bytes | None:
+        path = folder / name
+        return path.read_bytes() if path.is_file() and not path.is_symlink() else None
+
+    run, results = read(RUN), read(RESULTS)
+    if run is None or results is None:
+        raise Failure(f"{folder}: has no {RUN if run is None else RESULTS}; a run that never had a plan has no report")
+    rows = [parse_object(line, RESULTS) for line in results.splitlines()]
+    try:
+        plan = parse_object(read(PLAN), PLAN)
+        return reported_run(parse_object(run, RUN), plan, rows, root_digest(run), status)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Failure(f"{folder}: is not what a run leaves ({error!r}); casewarden verify says more") from None
+
+
+def _written(out: str, data: bytes) -> int:
+    if out == _NO_FILE:
+        sys.stdout.buffer.write(data)
+        return GOOD
+    try:
+        Path(out).write_bytes(data)
+    except OSError as error:
+        raise Failure(f"--out {out}: {error.strerror}; give a file in a folder that is there") from None
+    print(f"{out}: {len(data):,} bytes", file=sys.stderr)
+    return GOOD

@@ -1,0 +1,4 @@
+observe()
+say("TRIED to close its output")
+os.close(1)
+time.sleep(600)

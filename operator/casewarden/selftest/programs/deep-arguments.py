@@ -1,0 +1,5 @@
+observe()
+say("TRIED deep arguments")
+raw(b'{"tool": "get_ticket", "arguments": {"ticket_id": ' + b"[" * 900 + b"]" * 900 + b"}}\n")
+observe()
+finish()

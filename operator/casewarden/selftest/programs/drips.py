@@ -1,0 +1,5 @@
+observe()
+say("TRIED to drip")
+for letter in '{"finish": ' + " " * 600:
+    raw(letter.encode())
+    time.sleep(1)

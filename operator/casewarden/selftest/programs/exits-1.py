@@ -1,0 +1,3 @@
+observe()
+say("TRIED exit code 1")
+os._exit(1)

@@ -1,0 +1,3 @@
+observe()
+say("TRIED exit code 143")
+os._exit(143)

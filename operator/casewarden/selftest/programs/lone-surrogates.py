@@ -1,0 +1,6 @@
+observe()
+say("TRIED surrogates")
+raw(b'{"tool": "add_note", "arguments": {"ticket_id": "\\ud800", "body": "\\udfff", "request_id": "\\ud83d"}}\n')
+observe()
+raw(b'{"finish": true, "message": "\\ud800"}\n')
+sys.stdin.read()

@@ -1,0 +1,3 @@
+observe()
+say("TRIED silence")
+time.sleep(600)

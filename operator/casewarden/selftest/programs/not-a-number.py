@@ -1,0 +1,5 @@
+observe()
+say("TRIED what is no number")
+raw(b'{"tool": "get_ticket", "arguments": {"ticket_id": NaN, "x": Infinity, "y": 1e999}}\n')
+observe()
+finish()

@@ -1,0 +1,11 @@
+attempt("maps of PID 1", lambda: open("/proc/1/maps").read(), won=len)
+attempt("memory of PID 1", lambda: open("/proc/1/mem", "rb").read(64))
+attempt("memory of PID 1 to write", lambda: open("/proc/1/mem", "r+b"))
+attempt("descriptors of PID 1", lambda: os.listdir("/proc/1/fd"))
+attempt("pidfd_getfd of PID 1", lambda: syscall(438, syscall(434, 1, 0), 3, 0))
+buffer = ctypes.create_string_buffer(64)
+vector = struct.pack("PP", ctypes.addressof(buffer), 64)
+attempt("process_vm_readv of PID 1", lambda: libc.process_vm_readv(1, vector, 1, struct.pack("PP", 0x400000, 64), 1, 0),
+        won=lambda count: count > 0)
+observe()
+finish()

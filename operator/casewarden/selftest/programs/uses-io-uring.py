@@ -1,0 +1,7 @@
+attempt("io_uring_setup", lambda: syscall(425, 8, ctypes.create_string_buffer(256)))
+attempt("io_uring_enter", lambda: syscall(426, 0, 0, 0, 0, None, 0))
+attempt("bpf", lambda: syscall(321 if platform.machine() == "x86_64" else 280, 0, ctypes.create_string_buffer(128), 128))
+attempt("userfaultfd", lambda: syscall(323 if platform.machine() == "x86_64" else 282, 0))
+attempt("perf_event_open", lambda: syscall(298 if platform.machine() == "x86_64" else 241, ctypes.create_string_buffer(128), 0, -1, -1, 0))
+observe()
+finish()

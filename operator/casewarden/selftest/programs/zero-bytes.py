@@ -1,0 +1,6 @@
+observe()
+say("TRIED zero bytes")
+raw(b'{"tool": "get_ticket", "arguments": {"ticket_id": "a\\u0000b"}}\n')
+observe()
+raw(b"\0" * 1000 + b"\n")
+finish()

@@ -1,0 +1,66 @@
+"""What is exported is read back by those whose formats they are."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from support.reports import HOSTILE, case, rows, run
+
+from casewarden.reporting.inspectlog import to_inspect
+from casewarden.reporting.run import ReportedRun
+
+ROOT = Path(__file__).resolve().parents[3]
+# In an environment of its own: it brings eighty packages.
+INSPECT = "inspect-ai==0.3.285"
+READ = """
+import json, sys
+from inspect_ai.log import read_eval_log
+found = []
+for path in sys.argv[1:]:
+    log = read_eval_log(path)
+    found.append({
+        "status": log.status, "task": log.eval.task, "model": log.eval.model,
+        "evidence": log.eval.metadata["casewarden"]["evidence"], "error": log.error and log.error.message,
+        "scores": {s.name: [s.scored_samples, s.unscored_samples, {n: m.value for n, m in s.metrics.items()}]
+                   for s in log.results.scores},
+        "samples": [[s.id, s.epoch, {n: v.value for n, v in (s.scores or {}).items()}, s.error and s.error.message,
+                     s.limit and s.limit.type, [m.text for m in s.messages]] for s in log.samples],
+    })
+print(json.dumps(found))
+"""
+pytestmark = pytest.mark.timeout(900)
+
+
+def test_inspect_reads_its_log(tmp_path: Path) -> None:
+    cases = [
+        case("good"),
+        case("bad", "failed", error="expected 3"),
+        case("broke", "agent_error", reason="TimeLimit"),
+        case("lost", "environment_error", reason="Evicted"),
+    ]
+    files: list[str] = []
+
+    def write(name: str, found: ReportedRun) -> None:
+        file = tmp_path / f"{name}.eval"
+        file.write_bytes(to_inspect(found, lambda item: ({"id": item.key.case_id}, rows(*HOSTILE))))
+        files.append(str(file))
+
+    write("valid", run(cases[:3]))
+    write("invalid", run(cases))
+    words = ["run", "--no-project", "--python", "3.11", "--with", INSPECT, "python", "-c", READ, *files]
+    done = subprocess.run([str(ROOT / "dev" / "uv"), *words], capture_output=True, text=True, timeout=800, check=False)
+    assert done.returncode == 0, done.stderr
+    valid, invalid = json.loads(done.stdout.splitlines()[-1])
+    assert (valid["status"], valid["task"], valid["evidence"]) == ("success", "small", "sha256:" + "0" * 64)
+    assert valid["scores"]["casewarden"][2] == {"score": 0.3333}
+    assert invalid["status"] == "error"
+    assert "1 of 4 cases" in invalid["error"]
+    assert invalid["scores"]["basic"] == [3, 1, {}]
+    by_id = {sample[0]: sample[1:] for sample in invalid["samples"]}
+    assert by_id["good-17"][1] == {"basic": 1, "crash": 1}
+    assert by_id["broke-17"][3] == "time"
+    assert by_id["lost-17"][1:3] == [{}, "Evicted: the case could not be assessed"]
+    assert by_id["good-17"][4] == list(HOSTILE)

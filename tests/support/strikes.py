@@ -1,0 +1,176 @@
+"""Ways to hurt a case pod, a service or a node of the cluster under test, and what the run has counted of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from support.kubectl import Kubectl
+
+RELEASE = "casewarden-system"
+NOW = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def ledger(kubectl: Kubectl, namespace: str, run: str) -> list[dict[str, Any]]:
+    """Return a row for each attempt that a run has counted."""
+    uid = kubectl.get("evalrun", namespace, run)["metadata"]["uid"]
+    shards = kubectl.list("configmaps", namespace, f"casewarden.dev/run-uid={uid},casewarden.dev/role=ledger")
+    rows = [json.loads(line) for item in shards for text in item["data"].values() for line in text.splitlines()]
+    return sorted(rows, key=lambda row: (row["seed"], row["case_id"], row["repeat"], row["attempt"]))
+
+
+def events(kubectl: Kubectl, namespace: str, run: str) -> set[tuple[str, str]]:
+    """Return type and reason of every Event about a run."""
+    found = kubectl.list("events", namespace)
+    return {
+        (item["type"], item["reason"])
+        for item in found
+        if item["involvedObject"]["kind"] == "EvalRun" and item["involvedObject"]["name"] == run
+    }
+
+
+def playing(kubectl: Kubectl, namespace: str) -> dict[str, dict[str, Any]]:
+    """Return the pods whose candidate runs, by the name of their run."""
+    pods = kubectl.list("pods", namespace, "casewarden.dev/role=case")
+    started = _uids_with("main.py")
+    return {
+        pod["metadata"]["ownerReferences"][0]["name"]: pod
+        for pod in pods
+        if "deletionTimestamp" not in pod["metadata"] and any(pod["metadata"]["uid"] in text for text in started)
+    }
+
+
+def play(kubectl: Kubectl, namespace: str, run: str) -> dict[str, Any]:
+    """Wait until the candidate of a run runs, and return its pod."""
+    return kubectl.until(
+        lambda: playing(kubectl, namespace).get(run), 120, lambda: kubectl.picture(namespace), pause=0.2
+    )
+
+
+def _uids_with(word: str) -> list[str]:
+    """Return the cgroups, as text, of this machine's processes with a word in their command; nodes are on it."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and word in (entry / "cmdline").read_bytes().decode("utf-8", "replace"):
+                found.append((entry / "cgroup").read_text().replace("_", "-"))
+        except OSError:
+            continue
+    return found
+
+
+def evict(kubectl: Kubectl, namespace: str, pod: str) -> None:
+    """Do to one pod what `kubectl drain` does to all pods of a node."""
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": namespace}}
+    kubectl("create", "--raw", f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction", "-f", "-", stdin=json.dumps(body))
+
+
+def patch_status(kubectl: Kubectl, namespace: str, pod: str, **status: Any) -> None:
+    """Say of a pod what a kubelet would, where the fact itself would endanger the node."""
+    kubectl("patch", "pod", pod, "-n", namespace, "--subresource=status", "-p", json.dumps({"status": status}))
+
+
+def process(pod: dict[str, Any], word: str) -> int:
+    """Return the first process of the pod's container whose command has a word in it; the node is on this machine."""
+    uid = pod["metadata"]["uid"]
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and uid in (entry / "cgroup").read_text().replace("_", "-"):
+                command = (entry / "cmdline").read_bytes().decode("utf-8", "replace")
+                inner = [line for line in (entry / "status").read_text().splitlines() if line.startswith("NSpid:")]
+                if word in command and inner and inner[0].split()[-1] == "1":
+                    found.append(int(entry.name))
+        except OSError:
+            continue
+    assert found, f"no process of pod {uid} with {word!r} in its command is on this machine"
+    return found[0]
+
+
+def starve(pid: int) -> None:
+    """Leave a container so little memory that its next use of any is its last."""
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, kinds, path = line.split(":", 2)
+        if "memory" in kinds.split(","):
+            folder = Path(f"/sys/fs/cgroup/memory{path}")
+            used = int((folder / "memory.usage_in_bytes").read_text())
+            for least in range(used // 2, used + (1 << 20), 64 << 10):
+                try:
+                    (folder / "memory.limit_in_bytes").write_text(str(least))
+                    return
+                except OSError:
+                    continue
+        elif not kinds and (folder := Path(f"/sys/fs/cgroup{path}")).joinpath("memory.max").exists():
+            (folder / "memory.max").write_text("4096")
+            return
+    raise AssertionError(f"process {pid} is in no memory cgroup that this machine shows")
+
+
+@contextmanager
+def relay_away(kubectl: Kubectl) -> Iterator[None]:
+    """Make the relay unreachable, with all that it keeps left as it is."""
+
+    def patch(value: str | None) -> str:
+        return json.dumps({"spec": {"selector": {"away": value}}})
+
+    kubectl("patch", "service", "casewarden-relay", "-n", RELEASE, "-p", patch("yes"))
+    try:
+        yield
+    finally:
+        kubectl("patch", "service", "casewarden-relay", "-n", RELEASE, "--type=merge", "-p", patch(None))
+
+
+@contextmanager
+def frozen(*pids: int) -> Iterator[None]:
+    """Stop processes of this machine for a while: they are there, and answer nothing."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def api_server(kubectl: Kubectl) -> int:
+    """Return the API server's process, which must be on this machine."""
+    address = kubectl("config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+    host = address.removeprefix("https://").rpartition(":")[0]
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (
+                (entry / "cmdline").read_bytes().decode("utf-8", "replace").split("\0") if entry.name.isdigit() else []
+            )
+        except OSError:
+            continue
+        if words and words[0].endswith("kube-apiserver") and f"--advertise-address={host}" in words:
+            return int(entry.name)
+    raise AssertionError(f"no API server at {host} is on this machine")
+
+
+@contextmanager
+def pretended_node(kubectl: Kubectl, name: str) -> Iterator[None]:
+    """Have a node that takes pods and never runs them, and let no other node take any, until it is deleted."""
+    real = kubectl("get", "nodes", "-o", "name").split()
+    kubectl.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {"pretended": name}}})
+    stamp = time.strftime(NOW, time.gmtime())
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "", "lastHeartbeatTime": stamp,
+             "lastTransitionTime": stamp}  # fmt: skip
+    room = {"cpu": "8", "memory": "32Gi", "pods": "100", "ephemeral-storage": "100Gi"}
+    body = json.dumps({"status": {"conditions": [ready], "capacity": room, "allocatable": room}})
+    kubectl("patch", "node", name, "--subresource=status", "-p", body)
+    kubectl("patch", "node", name, "--type=json", "-p", '[{"op":"replace","path":"/spec","value":{}}]')
+    try:
+        for node in real:
+            kubectl("cordon", node)
+        yield
+    finally:
+        kubectl("delete", "node", name, "--ignore-not-found", "--wait=false")
+        for node in real:
+            kubectl("uncordon", node)
