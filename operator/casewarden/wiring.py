@@ -121,6 +121,8 @@ class Operator:
             budget=StatusBudget(settings.status_qps, max(1, int(settings.status_qps)), clock),
             slots=self._slots,
             tuning=self._tuning,
+            wake_run=lambda run_uid: self.registry.wake(run_uid),
+            audit_ended=lambda: self.registry.wake_all(),
             relay_address=self._relay_address,
         )
         self.registry = Registry(self.services)

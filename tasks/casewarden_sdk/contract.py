@@ -27,6 +27,7 @@ else:
 
 __all__ = [
     "AGENT_ERROR",
+    "CONTROL_KINDS",
     "DEFAULT_KINDS",
     "ENVIRONMENT_ERROR",
     "FAILED",
@@ -43,6 +44,7 @@ __all__ = [
 
 JSON = Any
 PASSED, FAILED, AGENT_ERROR, ENVIRONMENT_ERROR = "passed", "failed", "agent_error", "environment_error"
+CONTROL_KINDS = ("reference", "null", "crash", "forger", "fault")
 STATUSES = (PASSED, FAILED, AGENT_ERROR, ENVIRONMENT_ERROR)
 DEFAULT_KINDS: Mapping[str, JSON] = {"default": {"candidate": {"image": "python"}, "environments": []}}
 _CASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
@@ -104,9 +106,10 @@ class Limits:
 class Control:
     """A program with a known verdict, for audits.
 
-    ``kind``: ``reference`` (must resolve every case), ``null`` (finishes at once), ``crash``, ``fault`` (must be caught
-    in ``target``). ``files`` is its workspace: flat names to text. ``collateral`` are other dimensions that the fault
-    may fail. ``protocol_fault`` says that being caught as ``agent_error`` counts.
+    ``kind``: ``reference`` (must resolve every case), ``null`` (finishes at once), ``crash``, ``forger`` (writes
+    verdicts wherever it can), ``fault`` (must be caught in ``target``). ``files`` is its workspace: flat names to text.
+    ``collateral`` are other dimensions that the fault may fail. ``protocol_fault`` says that being caught as
+    ``agent_error`` counts.
     """
 
     name: str
@@ -118,8 +121,8 @@ class Control:
     argv: Optional[Tuple[str, ...]] = None
 
     def __post_init__(self) -> None:
-        if self.kind not in ("reference", "null", "crash", "fault"):
-            raise ContractError(f"control {self.name!r}: kind {self.kind!r} is none of reference, null, crash, fault")
+        if self.kind not in CONTROL_KINDS:
+            raise ContractError(f"control {self.name!r}: kind {self.kind!r} is none of {', '.join(CONTROL_KINDS)}")
         if (self.kind == "fault") != (self.target is not None):
             raise ContractError(f"control {self.name!r}: a fault, and only a fault, has a target dimension")
 

@@ -12,6 +12,7 @@ import zlib
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 from . import __version__
+from .always import with_always
 from .canonical import canonical, sha256_bytes, sha256_json
 from .checking import PlanRefused, check_cases, check_controls, check_coverage, check_pack, check_seeds
 from .contract import DEFAULT_KINDS, JSON, Case, Control, Pack
@@ -67,7 +68,7 @@ def build_plan(
         "params": dict(params),
         "cases": [_case_row(seed, case) for seed, case in planned],
         "excluded": excluded,
-        "controls": [_control_row(control) for control in pack.controls],
+        "controls": [_control_row(control) for control in with_always(pack.controls)],
         "fingerprints": {
             "grader": grader_fingerprint(pack.sources),
             "cases": sha256_json([{"seed": seed, **case.content} for seed, case in planned]),

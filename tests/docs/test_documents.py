@@ -59,7 +59,7 @@ def test_every_example_is_yaml_with_only_known_kinds() -> None:
         if document
     }
     assert "EvalRun" in kinds
-    assert kinds <= {"EvalRun", "ConfigMap", "Namespace"}
+    assert kinds <= {"EvalRun", "AuditRun", "ConfigMap", "Namespace"}
 
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE"])

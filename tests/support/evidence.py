@@ -88,6 +88,8 @@ class RunFolder:
 
     files: dict[str, bytes] = field(default_factory=dict)
     rows: list[LedgerRow] = field(default_factory=list)
+    uid: str = UID
+    name: str = "small-run"
 
     @property
     def digest(self) -> str:
@@ -99,7 +101,7 @@ class RunFolder:
         verdict = grade(case, record)
         transcript = [transcript_row(0.1, 1, "in", b"[1, 2]"), transcript_row(0.2, 1, "out", b"3 \xff")]
         who = {"seed": key.case.seed, "repeat": key.case.repeat, "attempt": key.attempt}
-        attempt = {"v": 1, "run_uid": UID, "case_id": case.id, "pod_uid": pod_uid, "partial": False, **who}
+        attempt = {"v": 1, "run_uid": self.uid, "case_id": case.id, "pod_uid": pod_uid, "partial": False, **who}
         documents = {
             "attempt.json": attempt,
             "case.json": dict(case.content),
@@ -114,7 +116,7 @@ class RunFolder:
         bundle = pack_bundle(files, compress)
         digest, bits = sha256_bytes(bundle), check_bits(verdict.checks)
         sealed = sealed_document(
-            UID, key.case.seed, case.id, key.case.repeat, key.attempt, pod_uid, digest, verdict.status, bits,
+            self.uid, key.case.seed, case.id, key.case.repeat, key.attempt, pod_uid, digest, verdict.status, bits,
             verdict.reason, verdict.error, 1.5,
         )  # fmt: skip
         self.files[EvidenceKey(key.case, "bundle", key.attempt).path()] = bundle
@@ -135,11 +137,11 @@ class RunFolder:
                 dimensions = tuple(case["dimensions"])
                 results.append(CaseResult(dimensions, row.status, row.checks) if row else CaseResult(dimensions))
         score = weighted_dimensions(Plan.model_validate(plan).weights, results)
-        self.files["meta.json"] = json_file(meta_document(namespace="evals", name="small-run", run_uid=UID))
+        self.files["meta.json"] = json_file(meta_document(namespace="evals", name=self.name, run_uid=self.uid))
         self.files["plan.json"] = json_file(plan)
         self.files["results.jsonl"] = results_file(self.rows)
         run = run_document(
-            name="small-run", namespace="evals", run_uid=UID, spec=spec or SPEC, seeds=plan["seeds"],
+            name=self.name, namespace="evals", run_uid=self.uid, spec=spec or SPEC, seeds=plan["seeds"],
             plan=self.files["plan.json"], results=self.files["results.jsonl"], score=score.to_json(),
         )  # fmt: skip
         self.files["run.json"] = json_file(run)

@@ -20,7 +20,7 @@ from casewarden.controller.services import Tuning
 from casewarden.core.model import AttemptKey
 from casewarden.ports.clock import SystemClock
 from casewarden.ports.evidence import MemoryEvidence
-from casewarden.ports.kube import EVAL_RUNS
+from casewarden.ports.kube import AUDIT_RUNS, EVAL_RUNS
 from casewarden.ports.metrics import NoMetrics
 from casewarden.settings import Settings
 from casewarden.wiring import Operator
@@ -57,6 +57,22 @@ def a_run(name: str = "one", **spec: Any) -> dict[str, Any]:
         "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": base | spec,
     }
+
+
+def an_audit(name: str = "trial", **spec: Any) -> dict[str, Any]:
+    """The manifest of an audit of the pack."""
+    base = {"task": {"name": "echo"}, "seeds": {"values": [17]}, "referenceRepeats": 2}
+    return {
+        "apiVersion": "casewarden.dev/v1alpha1",
+        "kind": "AuditRun",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": base | spec,
+    }
+
+
+def good_grader(control: str, key: AttemptKey) -> str:
+    """What comes of the controls of the pack where its grader is right."""
+    return {"reference": "passed", "crashing-agent": "agent_error"}.get(control, "failed")
 
 
 class Life:
@@ -101,17 +117,17 @@ class Mortal:
 
 
 class _Events:
-    def __init__(self, operator: Operator) -> None:
-        self._operator = operator
+    def __init__(self, tell: Callable[[str | None, dict[str, Any]], None]) -> None:
+        self._tell = tell
         self._bodies: dict[tuple[str, str], Any] = {}
 
     def changed(self, manifest: dict[str, Any]) -> None:
         meta = manifest["metadata"]
         self._bodies[meta["namespace"], meta["name"]] = manifest
-        self._operator.registry.eval_run(None, manifest)
+        self._tell(None, manifest)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
-        self._operator.registry.eval_run("DELETED", self._bodies.pop((namespace, name)))
+        self._tell("DELETED", self._bodies.pop((namespace, name)))
 
 
 class Stage:
@@ -142,18 +158,32 @@ class Stage:
                 evidence=Mortal(self.evidence, life),  # type: ignore[arg-type]
             )
             async with operator:
-                runs = Informer(
-                    client, EVAL_RUNS, None, "", _Events(operator), clock=SystemClock(), metrics=NoMetrics(),
-                    relist_seconds=settings.relist_seconds, retry_ceiling=0.1,
-                )  # fmt: skip
-                source = asyncio.create_task(runs.run())
+                registry = operator.registry
+                sources = [
+                    asyncio.create_task(
+                        Informer(
+                            client, kind, None, "", _Events(tell), clock=SystemClock(), metrics=NoMetrics(),
+                            relist_seconds=settings.relist_seconds, retry_ceiling=0.1,
+                        ).run()
+                    )
+                    for kind, tell in ((EVAL_RUNS, registry.eval_run), (AUDIT_RUNS, registry.audit_run))
+                ]  # fmt: skip
                 try:
                     yield operator
                 finally:
-                    source.cancel()
+                    for source in sources:
+                        source.cancel()
 
     def apply(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        return self.api.put("evalruns", manifest)
+        return self.api.put(f"{manifest['kind'].lower()}s", manifest)
+
+    def audit(self, name: str = "trial") -> dict[str, Any]:
+        found: dict[str, Any] = self.api.get("auditruns", NAMESPACE, name).get("status") or {}
+        return found
+
+    async def audited(self, name: str = "trial", seconds: float = 20.0) -> dict[str, Any]:
+        await self.until(lambda: is_true(self.audit(name)["conditions"], "Finished"), seconds, f"audit {name} finished")
+        return self.audit(name)
 
     def status(self, name: str = "one") -> dict[str, Any]:
         found: dict[str, Any] = self.api.get("evalruns", NAMESPACE, name).get("status") or {}
@@ -172,7 +202,7 @@ class Stage:
                             return
                     await asyncio.sleep(0.005)
         except TimeoutError:
-            said = [item.get("status") for item in self.api.all("evalruns")]
+            said = [item.get("status") for item in (*self.api.all("evalruns"), *self.api.all("auditruns"))]
             pods = [(p["metadata"]["name"], p["status"]) for p in self.api.all("pods")]
             raise AssertionError(f"{what or 'it'} did not come to hold; runs: {said}; pods: {pods[:3]}") from None
 

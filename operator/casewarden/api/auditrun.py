@@ -6,11 +6,11 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-from .common import ApiModel, DecimalFraction, ShortName
+from .common import ApiModel, CaseId, DecimalFraction, Seed, ShortName
 from .conditions import Condition
 from .evalrun import MAX_PARALLELISM, Limits, ObjectMeta, Retries, Seeds, TaskRef
 from .podtemplate import PodTemplate
-from .status import Evidence, Fingerprints
+from .status import Evidence, Fingerprints, PlanReference
 
 __all__ = ["AuditRun", "AuditRunSpec", "AuditRunStatus", "ControlResult"]
 
@@ -30,6 +30,10 @@ class AuditRunSpec(ApiModel):
     )
     controls: Annotated[list[ShortName], Field(max_length=64)] = Field(
         default_factory=list, description="Names of the pack's controls that are run. Default: all."
+    )
+    strict: bool = Field(
+        default=False,
+        description="True lets the audit fail too where a fault breaks other dimensions than it declares.",
     )
     reference_repeats: int = Field(
         default=3,
@@ -62,10 +66,19 @@ class ControlResult(ApiModel):
     """What one control came to."""
 
     name: ShortName = Field(description="Name of the control.")
-    kind: Literal["reference", "null", "crash", "fault"] = Field(description="What sort of control it is.")
+    kind: Literal["reference", "null", "crash", "forger", "fault"] = Field(description="What sort of control it is.")
     target: _Word | None = Field(default=None, description="The dimension that a fault was planted in.")
     killed: bool | None = Field(default=None, description="Whether the fault was caught in its dimension.")
     margin: _Count | None = Field(default=None, description="How many different cases caught it.")
+    detected_by: Annotated[list[CaseId], Field(max_length=20)] | None = Field(
+        default=None, description="The first 20 families of cases that caught it."
+    )
+    collateral: Annotated[list[_Word], Field(max_length=32)] | None = Field(
+        default=None, description="Dimensions that it broke beyond what it declares."
+    )
+    problem: Annotated[str, Field(max_length=300)] | None = Field(
+        default=None, description="Why the audit does not pass because of it."
+    )
     score: DecimalFraction | None = Field(default=None, description="Score of the control's run.")
     valid: bool | None = Field(default=None, description="Whether the control's run is valid.")
     eval_run: Annotated[str, Field(max_length=253)] | None = Field(
@@ -87,6 +100,10 @@ class AuditRunStatus(ApiModel):
     )
     start_time: _Time | None = Field(default=None, description="When the audit was first seen.")
     completion_time: _Time | None = Field(default=None, description="When the audit was over.")
+    seeds: Annotated[list[Seed], Field(max_length=256)] | None = Field(
+        default=None, description="The audit's seeds, drawn ones included."
+    )
+    plan: PlanReference | None = Field(default=None, description="What was planned, for all controls.")
     progress: _Word | None = Field(default=None, description="Cases that are done, of all.")
     valid: bool | None = Field(default=None, description="Whether every control's run is valid.")
     passed: bool | None = Field(

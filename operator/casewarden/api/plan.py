@@ -130,7 +130,7 @@ class PlanControl(WireModel):
     """A program with a known verdict; ``files`` is its workspace, flat names to text."""
 
     name: ShortName
-    kind: Literal["reference", "null", "crash", "fault"]
+    kind: Literal["reference", "null", "crash", "forger", "fault"]
     target: DimensionName | None = None
     collateral: list[DimensionName] = Field(default_factory=list)
     protocol_fault: bool = False

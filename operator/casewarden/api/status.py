@@ -74,6 +74,9 @@ class DimensionScore(ApiModel):
 class Interval(ApiModel):
     """How sure the score is."""
 
+    estimand: Literal["families", "instances"] = Field(
+        description="What the interval is about: families of cases that might have been others, or only their seeds."
+    )
     low: DecimalFraction = Field(description="Lower bound.")
     high: DecimalFraction = Field(description="Upper bound.")
     method: _Word = Field(description="How the bounds were computed.")
@@ -95,6 +98,7 @@ class Fingerprints(ApiModel):
     contract: _Word | None = Field(default=None, description="Digest of the task's contract page.")
     cases: _Word | None = Field(default=None, description="Digest of the full content of every planned case.")
     grader: _Word | None = Field(default=None, description="Digest of all that grades.")
+    params: _Word | None = Field(default=None, description="Digest of the parameters of the pack.")
     candidate: _Word | None = Field(
         default=None, description="Digest of the candidate: its files, command and environment."
     )

@@ -381,6 +381,42 @@ def export(
 
 
 @app.command()
+def regrade(
+    target: TargetArgument,
+    pack: PackOption = None,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Grade a finished run's records again by the installed version of its pack, and say what changes."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.regrading import regrade as command
+
+    _ended(command(Access(kubeconfig, context, namespace, system_namespace), target, pack, output))
+
+
+@app.command()
+def compare(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="Name of a run.", show_default=False)],
+    baseline: Annotated[
+        str, typer.Argument(metavar="BASELINE", help="Run that it is held against.", show_default=False)
+    ],
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Compare two runs of the same task, grader and conditions, paired by family and seed."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.comparing import compare as command
+
+    _ended(command(Access(kubeconfig, context, namespace, system_namespace), run, baseline, output))
+
+
+@app.command()
 def version() -> None:
     """Print the version."""
     from casewarden import __version__

@@ -13,9 +13,10 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from casewarden.api.auditrun import AuditRun, AuditRunSpec
 from casewarden.api.catalogue import Catalogue
 from casewarden.api.evalrun import EvalRun, EvalRunSpec
-from casewarden.api.manifest import Problem
+from casewarden.api.manifest import Problem, parse
 from casewarden.api.plan import Plan
 from casewarden.api.reasons import RunReason
 from casewarden.cli.failure import GOOD, INVALID, Failure
@@ -23,7 +24,7 @@ from casewarden.cli.local_runs import checked_run
 from casewarden.cli.manifests import load_manifests, load_run
 from casewarden.cli.printing import Output, emit, print_line, print_rows
 from casewarden.core.seeds import ENTROPY_BYTES, draw_seeds
-from casewarden.core.validate import check_plan, validate_manifest
+from casewarden.core.validate import check_audit_plan, check_plan, validate_manifest
 from casewarden.local.planning import PlanFailed, make_plan, pack_of
 from casewarden_sdk.canonical import sha256_bytes
 
@@ -41,7 +42,11 @@ async def validate(file: str, catalogue_file: Path | None, planning: bool, pack:
     for document in runs or documents:
         problems = validate_manifest(document, catalogue)
         if not problems and planning:
-            problems = await _plan_problems(checked_run(document), pack)
+            resource = parse(document)
+            if isinstance(resource, AuditRun):
+                problems = await _audit_problems(resource.spec, pack)
+            else:
+                problems = await _plan_problems(resource, pack)
         meta = document.get("metadata") if isinstance(document, dict) else None
         name = (meta or {}).get("name") or (meta or {}).get("generateName") or "the document"
         reports.append((str(name), problems))
@@ -79,6 +84,17 @@ async def _plan_problems(run: EvalRun, pack: str | None) -> list[Problem]:
     except PlanFailed as error:
         return [Problem("spec.task", None, str(error), RunReason(error.why.reason))]
     return list(check_plan(run.spec, seeds, made, None))
+
+
+async def _audit_problems(spec: AuditRunSpec, pack: str | None) -> list[Problem]:
+    if pack is None and not _is_installed(spec.task.name):
+        return []
+    seeds = list(spec.seeds.values or draw_seeds(spec.seeds.random or 1, os.urandom(ENTROPY_BYTES)))
+    try:
+        made, _ = await make_plan(pack or pack_of(spec.task.name or ""), seeds, dict(spec.task.params or {}), [])
+    except PlanFailed as error:
+        return [Problem("spec.task", None, str(error), RunReason(error.why.reason))]
+    return list(check_audit_plan(spec, made))
 
 
 def _is_installed(name: str | None) -> bool:

@@ -14,7 +14,17 @@ import yaml
 from casewarden.adapters.kube.client import KubeClient, RetryBudget
 from casewarden.adapters.kube.connection import ConfigError, connect
 from casewarden.cli.failure import Failure
-from casewarden.ports.kube import EVAL_RUNS, Forbidden, Invalid, KubeError, Manifest, NotFound, Unavailable, list_all
+from casewarden.ports.kube import (
+    AUDIT_RUNS,
+    EVAL_RUNS,
+    Forbidden,
+    Invalid,
+    KubeError,
+    Manifest,
+    NotFound,
+    Unavailable,
+    list_all,
+)
 
 __all__ = ["Access", "Cluster", "open_cluster"]
 
@@ -43,6 +53,13 @@ class Cluster:
             return _plain(await self.api.get(EVAL_RUNS, self.namespace, name))
         except NotFound:
             raise Failure(f"there is no EvalRun {name!r} in namespace {self.namespace!r}; see casewarden get") from None
+
+    async def audit(self, name: str) -> Manifest:
+        """Return an AuditRun."""
+        try:
+            return _plain(await self.api.get(AUDIT_RUNS, self.namespace, name))
+        except NotFound:
+            raise Failure(f"there is no AuditRun {name!r} in namespace {self.namespace!r}") from None
 
     async def runs(self, everywhere: bool) -> list[Manifest]:
         """Return the EvalRuns of the namespace, or of all."""

@@ -41,7 +41,9 @@ def checked_run(document: Any) -> EvalRun:
     except ManifestError as error:
         raise Failure("; ".join(str(problem) for problem in error.problems)) from None
     if not isinstance(resource, EvalRun):
-        raise Failure("kind is AuditRun: not supported by this version: run the controls as EvalRuns instead")
+        raise Failure(
+            "kind is AuditRun: an audit needs a cluster: apply it with kubectl, or run a control as an EvalRun here"
+        )
     return resource
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from casewarden.api.names import LABEL_MANAGED_BY, LABEL_ROLE, LABEL_RUN_UID, MANAGER, config_map_name
 from casewarden.core.network import Owner
@@ -14,17 +14,19 @@ __all__ = ["RunIdentity"]
 
 @dataclass(frozen=True, slots=True)
 class RunIdentity:
-    """A run by namespace, name and UID; only the UID tells it from an earlier one of its name."""
+    """A run or an audit by namespace, name and UID; only the UID tells it from an earlier one of its name."""
 
     namespace: str
     name: str
     uid: str
+    kind: Literal["EvalRun", "AuditRun"] = "EvalRun"
 
     @classmethod
     def of(cls, body: Manifest) -> RunIdentity:
         """Read it from a resource."""
         meta = body["metadata"]
-        return cls(meta["namespace"], meta["name"], meta["uid"])
+        kind: Literal["EvalRun", "AuditRun"] = "AuditRun" if body.get("kind") == "AuditRun" else "EvalRun"
+        return cls(meta["namespace"], meta["name"], meta["uid"], kind)
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -32,7 +34,7 @@ class RunIdentity:
     @property
     def owner(self) -> Owner:
         """The run as what it owns refers to it."""
-        return Owner(self.name, self.uid)
+        return Owner(self.name, self.uid, self.kind)
 
     def labels(self, role: str) -> dict[str, str]:
         """Return the labels of every object made for a run."""

@@ -64,10 +64,14 @@ class Playing:
         self._failing: FinishRun | None = None
         self._images_of: set[str] = set()
         self.is_over = False
+        audit = state.audit
+        self._share = services.shares.get(audit.uid) if audit is not None else None
 
     async def close(self) -> None:
         """Stop what is under way."""
         await self._executor.close()
+        if self._share is not None and self.is_over:
+            self._share.release(self._state.run.uid)
         self._services.slots.pause(self._state.run.uid)
 
     async def load(self) -> None:
@@ -106,6 +110,7 @@ class Playing:
             self._services.metrics.observe(Metric.STEP_DURATION, took)
             self._services.slots.after(self._state.run.uid, result.used, result.wanted)
             end = await self._carry_out(result)
+            self._settle_share()
             if end is not None:
                 self.is_over = True
                 return end
@@ -115,6 +120,12 @@ class Playing:
 
     def _pods(self) -> tuple[PodRecord, ...]:
         return tuple(pod for pod in self._services.pods.pods(self._state.run.uid) if pod.role == "case")
+
+    def _settle_share(self) -> None:
+        if self._share is not None:
+            alive = self._state.running
+            started = {item.key.case for item in self._executor.in_flight(frozenset())}
+            self._share.settle(self._state.run.uid, len(alive | started))
 
     def _view(self) -> RunView:
         pods, state, executor = self._pods(), self._state, self._executor
@@ -139,12 +150,20 @@ class Playing:
             known=known,
             store_away_since=executor.store_away_since,
             failing=self._failing,
+            slots=self._reserve(),
             stopped=frozenset(executor.stopped),
         )
         slots = self._services.slots
         if state.spec is None or not slots.limits(state.run.uid):
             return view
-        return replace(view, slots=slots.before(state.run.uid, Situation(view, now).used, state.spec.priority))
+        pooled = slots.before(state.run.uid, Situation(view, now).used, state.spec.priority)
+        return replace(view, slots=pooled if view.slots is None or pooled is None else min(pooled, view.slots))
+
+    def _reserve(self) -> int | None:
+        """Return how many pods an audit's run may have; None for a run of its own."""
+        if self._share is None:
+            return None
+        return self._share.reserve(self._state.run.uid, self._hands.policy().parallelism)
 
     async def _carry_out(self, result: StepResult) -> FinishRun | None:
         context = self._state.context

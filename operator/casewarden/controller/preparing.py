@@ -16,7 +16,9 @@ from casewarden.api.reasons import RunReason
 from casewarden.controller.bootstrap import bootstrap
 from casewarden.controller.closing import open_evidence
 from casewarden.controller.ended import Abandoned, Ended
+from casewarden.controller.gate import pass_gate
 from casewarden.controller.hands import Hands
+from casewarden.controller.parentage import find_parent, shared_plan
 from casewarden.controller.planning import Planning
 from casewarden.controller.plans import KeptPlan, load_plan
 from casewarden.controller.pod_context import candidate_digest, conditions_digest, context_of
@@ -29,7 +31,7 @@ from casewarden.core.tally import plan_facts
 from casewarden.core.validate import check_plan, check_spec, summary
 from casewarden.ports.kube import Forbidden, Invalid, NotFound
 
-__all__ = ["prepare"]
+__all__ = ["guarded", "prepare", "task_of"]
 
 T = TypeVar("T")
 
@@ -39,18 +41,22 @@ async def prepare(services: Services, state: RunState, hands: Hands) -> None:
     known = (hands.written.get("plan") or {}).get("digest")
     # A run that is planned has been accepted: what the catalogue says by now is for runs to come.
     spec = state.spec = _accepted(state, None if known else services.catalogue)
+    state.audit = await find_parent(services, state)
     state.seeds = _seeds(services, state, spec, hands)
     # Seeds are in the status before anything is made of them: drawn again they would be others.
     await hands.report()
     state.phase = "planning"
     run = state.run
-    await _guarded(bootstrap(services.api, run.namespace, run.owner, services.network))
+    await guarded(bootstrap(services.api, run.namespace, run.owner, services.network))
     if spec.candidate.control is None and state.snapshot is None:
         state.snapshot = await _snapshot(services, state, spec, hands, None)
-    kept = await load_plan(services.api, run, known) if known else None
     planning = Planning(services, state, hands)
+    if state.audit is not None:
+        kept: KeptPlan | None = await shared_plan(services, state, state.audit, hands)
+    else:
+        kept = await load_plan(services.api, run, known) if known else None
     if kept is None:
-        kept = await _guarded(planning.plan(_task(services, spec), known))
+        kept = await guarded(planning.plan(task_of(services, spec), known))
         if why := summary(check_plan(spec, state.seeds, kept.plan, services.catalogue)):
             raise Ended.unplanned(why.reason, why.message)
     state.plan, state.plan_text, state.wait = plan_facts(kept.plan, kept.sha256), kept.text, None
@@ -59,6 +65,8 @@ async def prepare(services: Services, state: RunState, hands: Hands) -> None:
         state.snapshot = await _snapshot(services, state, spec, hands, kept.plan)
     await _describe(services, state, spec, kept, state.snapshot, hands)
     await hands.evidence(lambda: open_evidence(services.evidence, state))
+    if state.audit is None:
+        await pass_gate(services, state, spec, hands)
 
 
 def _accepted(state: RunState, catalogue: Catalogue | None) -> EvalRunSpec:
@@ -82,7 +90,8 @@ def _seeds(services: Services, state: RunState, spec: EvalRunSpec, hands: Hands)
     return tuple(draw_seeds(spec.seeds.random or 1, services.entropy(ENTROPY_BYTES)))
 
 
-def _task(services: Services, spec: EvalRunSpec) -> CatalogueTask:
+def task_of(services: Services, spec: EvalRunSpec) -> CatalogueTask:
+    """Return the task of a spec that was accepted."""
     task = services.catalogue.task(spec.task.name, spec.task.image)
     if task is None:
         raise Ended.failed(RunReason.UNKNOWN_TASK, "the catalogue no longer has the run's task")
@@ -96,7 +105,7 @@ async def _snapshot(
     give_up, run = services.clock.now() + services.tuning.workspace_patience, state.run
     while True:
         try:
-            found = await _guarded(
+            found = await guarded(
                 hands.evidence(lambda: take_snapshot(services.api, services.evidence, run, spec, plan))
             )
         except NoWorkspace as error:
@@ -128,7 +137,7 @@ async def _describe(
     state.conditions_fingerprint = conditions_digest(state.context)
 
 
-async def _guarded(work: Awaitable[T]) -> T:
+async def guarded(work: Awaitable[T]) -> T:
     """Let what the API server refuses for good end the run, in its own words."""
     try:
         return await work

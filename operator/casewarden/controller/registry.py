@@ -9,13 +9,12 @@ from collections.abc import Coroutine, Iterator
 from datetime import datetime
 from typing import Any
 
-from casewarden.api.conditions import ConditionType
+from casewarden.controller.audit_task import AuditTask
 from casewarden.controller.run_task import RunTask, is_finished
 from casewarden.controller.scores import Scores
 from casewarden.controller.services import Services
-from casewarden.core.status import Why, refused_audit_status
-from casewarden.core.validate import AUDIT_RUN_PROBLEM
-from casewarden.ports.kube import AUDIT_RUNS, EVAL_RUNS, Conflict, KubeError, Manifest, NotFound
+from casewarden.core.audit_children import LABEL_AUDIT_UID
+from casewarden.ports.kube import AUDIT_RUNS, EVAL_RUNS, Conflict, Kind, KubeError, Manifest, NotFound
 from casewarden.ports.metrics import Metric
 
 __all__ = ["Registry"]
@@ -31,6 +30,7 @@ class Registry:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._runs: dict[str, RunTask] = {}
+        self._audits: dict[str, AuditTask] = {}
         self._work: set[asyncio.Task[None]] = set()
         self._scores = Scores()
         self._progress: dict[str, tuple[object, float]] = {}
@@ -40,8 +40,13 @@ class Registry:
         return len(self._runs)
 
     def wake(self, run_uid: str) -> None:
-        """Wake the task of a run, if it has one."""
-        if (task := self._runs.get(run_uid)) is not None:
+        """Wake the task of a run or an audit, if it has one."""
+        if (task := self._runs.get(run_uid) or self._audits.get(run_uid)) is not None:
+            task.wake()
+
+    def wake_all(self) -> None:
+        """Wake every run: an audit has ended that some of them may be waiting for."""
+        for task in self._runs.values():
             task.wake()
         else:
             self._services.slots.pods_changed()
@@ -49,6 +54,8 @@ class Registry:
     def eval_run(self, type_: str | None, body: Manifest) -> None:
         """Take note of an EvalRun: ``type_`` is ``ADDED``, ``MODIFIED``, ``DELETED``, or None from a list."""
         uid = body["metadata"]["uid"]
+        if (audit := self._audits.get((body["metadata"].get("labels") or {}).get(LABEL_AUDIT_UID, ""))) is not None:
+            audit.child(type_, body)
         if type_ == "DELETED" or body["metadata"].get("deletionTimestamp"):
             self._services.timers.cancel(("ttl", uid))
             self._services.slots.leave(uid)
@@ -68,15 +75,24 @@ class Registry:
             task.start()
 
     def audit_run(self, type_: str | None, body: Manifest) -> None:
-        """Answer an AuditRun: this version does not run them."""
-        conditions = (body.get("status") or {}).get("conditions") or ()
-        answered = any(item["type"] == ConditionType.ACCEPTED for item in conditions)
-        if type_ != "DELETED" and not answered and not body["metadata"].get("deletionTimestamp"):
-            self._start(self._answer(body))
+        """Take note of an AuditRun, as ``eval_run`` does of an EvalRun."""
+        uid = body["metadata"]["uid"]
+        if type_ == "DELETED" or body["metadata"].get("deletionTimestamp"):
+            self._services.timers.cancel(("ttl", uid))
+            if (task := self._audits.pop(uid, None)) is not None:
+                self._start(task.close())
+            return
+        if is_finished(body):
+            self._plan_deletion(uid, body, AUDIT_RUNS)
+        if (task := self._audits.get(uid)) is not None:
+            task.saw(body)
+        elif not is_finished(body) and not self._is_closed:
+            self._audits[uid] = task = AuditTask(self._services, body, self._audit_ended)
+            task.start()
 
     def turns(self) -> Iterator[tuple[str, float]]:
         """Yield each run that is going on and when its task turned last."""
-        for task in self._runs.values():
+        for task in (*self._runs.values(), *self._audits.values()):
             yield str(task.state.run), task.last_turn
 
     def measure(self) -> None:
@@ -115,7 +131,7 @@ class Registry:
     async def close(self) -> None:
         """Stop every task; the runs go on when an operator sees them next."""
         self._is_closed = True
-        await asyncio.gather(*(task.close() for task in list(self._runs.values())))
+        await asyncio.gather(*(task.close() for task in (*self._audits.values(), *self._runs.values())))
         for work in self._work:
             work.cancel()
         await asyncio.gather(*self._work, return_exceptions=True)
@@ -124,36 +140,29 @@ class Registry:
         self._runs.pop(uid, None)
         self._services.slots.leave(uid)
 
-    def _plan_deletion(self, uid: str, body: Manifest) -> None:
+    def _audit_ended(self, uid: str) -> None:
+        self._audits.pop(uid, None)
+
+    def _plan_deletion(self, uid: str, body: Manifest, kind: Kind = EVAL_RUNS) -> None:
         seconds = (body.get("spec") or {}).get("ttlSecondsAfterFinished")
         over = (body.get("status") or {}).get("completionTime")
         if seconds is None or over is None:
             self._services.timers.cancel(("ttl", uid))
             return
         due = datetime.fromisoformat(over).timestamp() + seconds
-        self._services.timers.set(("ttl", uid), due, lambda: self._start(self._delete(uid, body)))
+        self._services.timers.set(("ttl", uid), due, lambda: self._start(self._delete(uid, body, kind)))
 
-    async def _delete(self, uid: str, body: Manifest) -> None:
+    async def _delete(self, uid: str, body: Manifest, kind: Kind) -> None:
         meta = body["metadata"]
         try:
             log.info("run %s/%s: its time after the end is over", meta["namespace"], meta["name"])
-            await self._services.api.delete(EVAL_RUNS, meta["namespace"], meta["name"], uid=uid)
+            await self._services.api.delete(kind, meta["namespace"], meta["name"], uid=uid)
         except (NotFound, Conflict):
             return
         except KubeError as error:
             log.warning("run %s/%s cannot be deleted: %s", meta["namespace"], meta["name"], error)
             again = self._services.clock.now() + _AGAIN_SECONDS
-            self._services.timers.set(("ttl", uid), again, lambda: self._start(self._delete(uid, body)))
-
-    async def _answer(self, body: Manifest) -> None:
-        meta = body["metadata"]
-        why = Why(AUDIT_RUN_PROBLEM.reason, str(AUDIT_RUN_PROBLEM))
-        status = refused_audit_status(why, meta.get("generation", 0), self._services.clock.now())
-        patch = {"metadata": {"resourceVersion": meta["resourceVersion"]}, "status": status}
-        try:
-            await self._services.api.patch(AUDIT_RUNS, meta["namespace"], meta["name"], patch, subresource="status")
-        except KubeError as error:
-            log.warning("AuditRun %s/%s cannot be answered: %s", meta["namespace"], meta["name"], error)
+            self._services.timers.set(("ttl", uid), again, lambda: self._start(self._delete(uid, body, kind)))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

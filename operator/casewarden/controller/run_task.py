@@ -11,7 +11,7 @@ import contextlib
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from casewarden.api.conditions import ConditionType, is_true
 from casewarden.api.evalrun import EvalRun
@@ -27,6 +27,7 @@ from casewarden.controller.preparing import prepare
 from casewarden.controller.services import Services
 from casewarden.controller.state import RunState, active_since
 from casewarden.controller.status_writer import Overtaken, RunGone, StatusWriter
+from casewarden.core.intervals import warm_up
 from casewarden.core.model import FinishRun, RunPolicy
 from casewarden.core.policies.deadline import past_deadline
 from casewarden.core.run_conditions import Why
@@ -37,6 +38,7 @@ from casewarden.ports.kube import (
     Conflict,
     Forbidden,
     Invalid,
+    Kind,
     KubeError,
     Manifest,
     NotFound,
@@ -59,9 +61,12 @@ def is_finished(body: Manifest) -> bool:
 class RunTask:
     """Owns one run and is its phases' ``Hands``. ``ended`` is called with its UID when there is nothing more to do."""
 
+    kind: ClassVar[Kind] = EVAL_RUNS
+
     def __init__(self, services: Services, body: Manifest, ended: Callable[[str], None]) -> None:
         self._services, self._ended = services, ended
         self._uid: str = body["metadata"]["uid"]
+        body = {**body, "kind": self.kind.name}
         self.state = RunState(body, Ledger(services.api, RunIdentity.of(body)))
         self._take_over(body)
         self._writer = StatusWriter(
@@ -72,6 +77,7 @@ class RunTask:
             metrics=services.metrics,
             interval=services.tuning.status_interval,
             observed=self._take_over,
+            kind=self.kind,
         )
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -99,7 +105,7 @@ class RunTask:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def _take_over(self, body: Manifest) -> None:
-        self.state.body = {**body, "kind": EVAL_RUNS.name, "apiVersion": EVAL_RUNS.api_version}
+        self.state.body = {**body, "kind": self.kind.name, "apiVersion": self.kind.api_version}
         if self.state.spec is not None:
             resource = parse(self.state.body)
             if isinstance(resource, EvalRun):
@@ -190,6 +196,7 @@ class RunTask:
         """See the end through: an API server that is away now must not make the run decide anew later."""
         state, played = self.state, self._playing is not None and self._playing.is_over
         state.phase, state.wait, state.running = "finishing", None, frozenset()
+        await asyncio.to_thread(warm_up)
         while True:
             try:
                 await self._clear_pods(but_cases=played)
@@ -299,7 +306,7 @@ class RunTask:
         self._looked_at = now
         run = self.state.run
         try:
-            body = await self._services.api.get(EVAL_RUNS, run.namespace, run.name)
+            body = await self._services.api.get(self.kind, run.namespace, run.name)
         except NotFound:
             raise RunGone(str(run)) from None
         if body["metadata"]["uid"] != self._uid:
@@ -313,12 +320,15 @@ class RunTask:
         if not force and (wait := self._writer.wait()) > 0:
             return wait
         before = self._writer.written
-        status = self.state.status(before, self._services.clock.now())
+        status = self._status(before)
         due = await self._writer.offer(status, force=force)
         if due is None:
             for announcement in announcements(before, status):
                 self._services.announcer.post(self.state.body, announcement)
         return due
+
+    def _status(self, before: dict[str, Any]) -> dict[str, Any]:
+        return self.state.status(before, self._services.clock.now())
 
     async def _timed(self, handler: str, work: Awaitable[None]) -> None:
         started, result = self._services.clock.monotonic(), "error"

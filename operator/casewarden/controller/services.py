@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from casewarden.api.catalogue import Catalogue
+from casewarden.controller.audit_share import AuditShare
 from casewarden.controller.events import Announcer
 from casewarden.controller.pod_store import PodStore
 from casewarden.controller.slots import Slots
@@ -37,7 +38,11 @@ class Tuning:
 
 @dataclass(frozen=True)
 class Services:
-    """Seams and shared state. ``poke`` asks the informer for a list of all pods, ``relay_address`` finds its IP."""
+    """Seams and shared state.
+
+    ``poke`` asks the informer for a list of all pods, ``relay_address`` finds its IP. ``shares`` are of audits that are
+    going on, by UID. ``wake_run`` wakes the task of a run; ``audit_ended`` wakes those that may wait for an audit.
+    """
 
     api: KubeApi
     evidence: Evidence
@@ -53,7 +58,10 @@ class Services:
     budget: StatusBudget
     slots: Slots
     tuning: Tuning = field(default_factory=Tuning)
+    shares: dict[str, AuditShare] = field(default_factory=dict)
     entropy: Callable[[int], bytes] = secrets.token_bytes
+    wake_run: Callable[[str], None] = lambda run_uid: None
+    audit_ended: Callable[[], None] = lambda: None
     relay_address: Callable[[], Awaitable[str | None]] = field(default=lambda: _nowhere())
 
 

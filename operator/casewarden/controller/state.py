@@ -13,6 +13,7 @@ from casewarden.api.evalrun import EvalRunSpec
 from casewarden.controller.identity import RunIdentity
 from casewarden.controller.ledger import Ledger
 from casewarden.controller.workspaces import Snapshot
+from casewarden.core.gate import Audited
 from casewarden.core.model import CaseKey, FinishRun, PlannedCase, RunPolicy
 from casewarden.core.pods import PodContext
 from casewarden.core.run_conditions import Why
@@ -48,6 +49,8 @@ class RunState:
     wait: Why | None = None
     end: FinishRun | None = None
     evidence_digest: str | None = None
+    audit: RunIdentity | None = None
+    audited: Audited | None = None
     usage: dict[str, Any] | None = None
 
     @property
@@ -112,6 +115,7 @@ class RunState:
                 images=self.images,
                 evidence_uri=f"runs/{self.run.uid}" if self.plan is not None else None,
                 evidence_digest=self.evidence_digest,
+                audited=self.audited,
                 usage=self.usage,
             )
         )

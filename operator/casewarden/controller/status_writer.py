@@ -13,7 +13,7 @@ from typing import Any
 from casewarden.api.conditions import ConditionType, is_true
 from casewarden.api.reasons import RunReason
 from casewarden.ports.clock import Clock
-from casewarden.ports.kube import EVAL_RUNS, Conflict, KubeApi, Manifest, NotFound
+from casewarden.ports.kube import EVAL_RUNS, Conflict, Kind, KubeApi, Manifest, NotFound
 from casewarden.ports.metrics import Metric, Metrics
 
 __all__ = ["Overtaken", "RunGone", "StatusBudget", "StatusWriter", "difference"]
@@ -76,7 +76,7 @@ def _is_behind(status: Mapping[str, Any], written: Mapping[str, Any]) -> bool:
 
 
 class StatusWriter:
-    """The status of one run. ``observed`` is told of every newer object that a write brings back."""
+    """The status of one run or audit. ``observed`` is told of every newer object that a write brings back."""
 
     def __init__(
         self,
@@ -88,7 +88,9 @@ class StatusWriter:
         metrics: Metrics,
         interval: float,
         observed: Callable[[Manifest], None],
+        kind: Kind = EVAL_RUNS,
     ) -> None:
+        self._kind = kind
         self._api, self._clock, self._budget, self._metrics = api, clock, budget, metrics
         self._interval, self._observed = interval, observed
         meta = body["metadata"]
@@ -130,7 +132,7 @@ class StatusWriter:
             if not patch["status"]:
                 return None
             try:
-                body = await self._api.patch(EVAL_RUNS, self._namespace, self._name, patch, subresource="status")
+                body = await self._api.patch(self._kind, self._namespace, self._name, patch, subresource="status")
             except Conflict:
                 self._metrics.add(Metric.STATUS_CONFLICTS)
                 body = await self._read()
@@ -148,7 +150,7 @@ class StatusWriter:
 
     async def _read(self) -> Manifest:
         try:
-            body = await self._api.get(EVAL_RUNS, self._namespace, self._name)
+            body = await self._api.get(self._kind, self._namespace, self._name)
         except NotFound:
             raise RunGone(f"{self._namespace}/{self._name}") from None
         if body["metadata"]["uid"] != self._uid:

@@ -17,7 +17,8 @@ from casewarden.core.model import AttemptKey, CaseKey, LedgerRow
 from casewarden_sdk.canonical import canonical, sha256_bytes
 
 __all__ = [
-    "META", "PLAN", "RESULTS", "RUN", "RUN_FILES", "SEALED_FIELDS", "USAGE", "EvidenceKey", "case_prefix", "json_file",
+    "AUDIT", "META", "PLAN", "RESULTS", "RUN", "RUN_FILES", "SEALED_FIELDS", "USAGE", "EvidenceKey", "case_prefix",
+    "json_file",
     "meta_document", "parse_evidence_key", "result_row", "results_file", "root_digest", "row_of_result",
     "run_document", "run_key", "workspace_key",
 ]  # fmt: skip
@@ -28,6 +29,8 @@ RESULTS: Final = "results.jsonl"
 RUN: Final = "run.json"
 USAGE: Final = "usage.json"
 RUN_FILES: Final = (META, PLAN, RESULTS, RUN)
+AUDIT: Final = "audit.json"
+"""What sums an audit up; it lies in the folder of the audit, beside meta.json and plan.json."""
 SEALED_FIELDS: Final = frozenset({
     "v", "run_uid", "seed", "case_id", "repeat", "attempt", "pod_uid", "digest", "status", "checks", "reason", "error",
     "seconds",

@@ -61,8 +61,14 @@ def _judged(facts: StatusInput, counted: Tally | None) -> dict[ConditionType, _J
         ConditionType.COMPLETE: ("True" if end is not None and end.complete else "False", state),
         ConditionType.FAILED: ("True" if failed else "False", state),
         ConditionType.PASSED: _passed(facts, counted),
-        ConditionType.AUDITED: ("Unknown", Why(RunReason.AUDIT_IGNORED, "no audit was asked for")),
+        ConditionType.AUDITED: _audited(facts),
     }
+
+
+def _audited(facts: StatusInput) -> _Judged:
+    if facts.audited is None:
+        return "Unknown", Why(RunReason.AUDIT_IGNORED, "no audit was looked for")
+    return facts.audited.status, facts.audited.why
 
 
 def _state(facts: StatusInput, counted: Tally | None) -> Why:

@@ -13,7 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from casewarden.api.conditions import AUDIT_CONDITIONS, ConditionStatus, ConditionType, is_true, set_condition
+from casewarden.api.conditions import ConditionType, is_true
+from casewarden.core.gate import Audited
+from casewarden.core.intervals import observe_case, shown_interval
 from casewarden.core.model import CaseKey, FinishRun, LedgerRow, RunPolicy
 from casewarden.core.run_conditions import Why, run_conditions, valid_score
 from casewarden.core.tally import PlanFacts, Tally, plan_facts, status_of, tally
@@ -27,7 +29,6 @@ __all__ = [
     "build_status",
     "duration_text",
     "plan_facts",
-    "refused_audit_status",
     "time_text",
 ]
 
@@ -75,6 +76,7 @@ class StatusInput:
     ledger: Mapping[str, Any] | None = None
     evidence_uri: str | None = None
     evidence_digest: str | None = None
+    audited: Audited | None = None
     usage: Mapping[str, Any] | None = None
 
 
@@ -107,6 +109,8 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
         status |= _counts(facts, facts.plan, counted)
     if facts.end is not None:
         status |= _verdict(facts, counted, started)
+    if facts.audited is not None and facts.audited.floor:
+        status["floor"] = dict(facts.audited.floor)
     if facts.ledger is not None:
         status["ledger"] = dict(facts.ledger)
     status["fingerprints"] = _fingerprints(facts)
@@ -114,24 +118,6 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
     if facts.usage is not None:
         status["usage"] = dict(facts.usage)
     return {**status, **_evidence(facts)}
-
-
-def refused_audit_status(why: Why, generation: int, now: float) -> dict[str, Any]:
-    """Return the status of an AuditRun that is not accepted: over, so that nobody waits for it."""
-    conditions: list[dict[str, Any]] = []
-    at = time_text(now)
-    for type_ in AUDIT_CONDITIONS:
-        status: ConditionStatus = "Unknown" if type_ is ConditionType.PASSED else "False"
-        if type_ in (ConditionType.FINISHED, ConditionType.FAILED):
-            status = "True"
-        conditions = set_condition(conditions, type_, status, why.reason, why.message, at, generation)
-    return {
-        "observedGeneration": generation,
-        "startTime": at,
-        "completionTime": at,
-        "valid": False,
-        "conditions": conditions,
-    }
 
 
 def _finished_before(facts: StatusInput) -> dict[str, Any]:
@@ -210,7 +196,20 @@ def _verdict(facts: StatusInput, counted: Tally | None, started: str) -> dict[st
     score = valid_score(facts, counted)
     if score is not None:
         over |= {"valid": True, "resolved": score.resolved, "score": score.score, "passRate": score.pass_rate}
+        if (interval := _interval(facts, counted)) is not None:
+            over["scoreInterval"] = interval
     return over
+
+
+def _interval(facts: StatusInput, counted: Tally | None) -> dict[str, Any] | None:
+    if counted is None or facts.plan is None:
+        return None
+    observed = (
+        observe_case(key, case.dimensions, counted.settled[key].checks)
+        for key, case in counted.cases
+        if key in counted.settled
+    )
+    return shown_interval(facts.plan.plan.weights, observed)
 
 
 def _fingerprints(facts: StatusInput) -> dict[str, Any]:

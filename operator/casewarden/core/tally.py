@@ -11,6 +11,7 @@ from casewarden.core.fingerprints import task_name
 from casewarden.core.model import CaseKey, LedgerRow, PlannedCase, RunPolicy
 from casewarden.core.policies.retry import standing
 from casewarden.core.scoring import RULES, CaseResult, Score
+from casewarden_sdk.canonical import sha256_json
 
 __all__ = ["PlanFacts", "Tally", "plan_facts", "status_of", "tally"]
 
@@ -29,7 +30,13 @@ class PlanFacts:
         """The fingerprints that the plan gives."""
         own = self.plan.fingerprints
         task = task_name(self.plan.task.id, self.plan.task.version)
-        return {"task": task, "contract": own.contract, "cases": own.cases, "grader": own.grader}
+        return {
+            "task": task,
+            "contract": own.contract,
+            "cases": own.cases,
+            "grader": own.grader,
+            "params": sha256_json(self.plan.params),
+        }
 
 
 def plan_facts(plan: Plan, digest: str) -> PlanFacts:

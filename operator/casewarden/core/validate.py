@@ -8,19 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from casewarden.api.auditrun import AuditRunSpec
 from casewarden.api.catalogue import Catalogue
-from casewarden.api.evalrun import EvalRun, EvalRunSpec, Limits
+from casewarden.api.evalrun import EvalRun, EvalRunSpec, Limits, TaskRef
 from casewarden.api.manifest import ManifestError, Problem, did_you_mean, parse, shown
 from casewarden.api.plan import Plan, PlanLimits
 from casewarden.api.podtemplate import PodTemplate
 from casewarden.api.reasons import RunReason
+from casewarden.core.audit_children import audit_of
 from casewarden.core.pod_context import GATEWAY_PORT
 from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import RULES
 
 __all__ = [
-    "AUDIT_RUN_PROBLEM",
     "MAX_CASES",
+    "check_audit",
+    "check_audit_plan",
     "check_plan",
     "check_spec",
     "effective_limits",
@@ -31,10 +34,6 @@ __all__ = [
 MAX_CASES: Final = 20_000
 _LATER_RULES: Final = frozenset({"weighted-dimensions-partial/v1", "agentbench/v1", "agentbench-oa/v1"})
 _NOT_YET: Final = "not supported by this version"
-AUDIT_RUN_PROBLEM: Final = Problem(
-    "kind", "AuditRun", f"{_NOT_YET}: run the controls as EvalRuns instead", RunReason.NOT_YET
-)
-"""What every AuditRun is answered with."""
 
 
 def validate_manifest(document: Any, catalogue: Catalogue | None = None) -> list[Problem]:
@@ -44,8 +43,14 @@ def validate_manifest(document: Any, catalogue: Catalogue | None = None) -> list
     except ManifestError as error:
         return error.problems
     if isinstance(resource, EvalRun):
-        return list(check_spec(resource.spec, catalogue, resource.metadata.namespace))
-    return [AUDIT_RUN_PROBLEM]
+        return [*_by_hand(document), *check_spec(resource.spec, catalogue, resource.metadata.namespace)]
+    return list(check_audit(resource.spec, catalogue))
+
+
+def _by_hand(document: Any) -> Iterator[Problem]:
+    if audit_of(document) is not None:
+        cure = "only the operator makes the runs of an audit: remove owner and labels, or apply an AuditRun"
+        yield Problem("metadata.ownerReferences", None, cure, RunReason.NOT_AN_AUDITS_CHILD)
 
 
 def summary(problems: Iterable[Problem]) -> Why | None:
@@ -59,9 +64,37 @@ def check_spec(spec: EvalRunSpec, catalogue: Catalogue | None, namespace: str | 
     yield from _not_yet(spec)
     yield from _without_model(spec)
     if catalogue is not None:
-        yield from _task(spec, catalogue)
+        yield from _task(spec.task, catalogue)
         yield from _endpoint(spec, catalogue, namespace)
     yield from _pod_template(spec.pod_template)
+
+
+def check_audit(spec: AuditRunSpec, catalogue: Catalogue | None) -> Iterator[Problem]:
+    """Yield what keeps an audit from being accepted."""
+    if spec.limits.tokens is not None:
+        yield _later("spec.limits.tokens", spec.limits.tokens, "remove it")
+    if len(set(spec.controls)) != len(spec.controls):
+        twice = next(name for name in spec.controls if spec.controls.count(name) > 1)
+        yield Problem("spec.controls", shown(twice), "the control is there twice: keep one")
+    if catalogue is not None:
+        yield from _task(spec.task, catalogue)
+    yield from _pod_template(spec.pod_template)
+
+
+def check_audit_plan(spec: AuditRunSpec, plan: Plan) -> Iterator[Problem]:
+    """Yield what is wrong with an audit once its plan is known."""
+    known = [control.name for control in plan.controls]
+    for name in spec.controls:
+        if name not in known:
+            cure = f"the task has no such control: {did_you_mean(name, known)} (it has {', '.join(known)})"
+            yield _refused("spec.controls", name, cure)
+    faults = [control.name for control in plan.controls if control.kind == "fault"]
+    unknown = set(spec.controls) - set(known)
+    if not unknown and not any(not spec.controls or name in spec.controls for name in faults):
+        cure = f"no fault is among them, and an audit without faults shows nothing: add one of {', '.join(faults)}"
+        yield _refused("spec.controls", list(spec.controls), cure)
+    if not any(control.kind == "reference" for control in plan.controls):
+        yield _refused("spec.task", plan.task.id, "it declares no reference, and an audit needs one: mend the pack")
 
 
 def _not_yet(spec: EvalRunSpec) -> Iterator[Problem]:
@@ -71,8 +104,6 @@ def _not_yet(spec: EvalRunSpec) -> Iterator[Problem]:
         yield _later("spec.candidate.model.prompter.name", model.prompter.name, "use openai-chat, or leave it out")
     if spec.baseline is not None:
         yield _later("spec.baseline", spec.baseline.to_json(), "remove it")
-    if spec.audit.policy != "Ignore":
-        yield _later("spec.audit.policy", spec.audit.policy, "use Ignore")
     if spec.aggregation in _LATER_RULES:
         yield _later("spec.aggregation", spec.aggregation, f"use {', '.join(RULES)}")
     elif spec.aggregation is not None and spec.aggregation not in RULES:
@@ -120,19 +151,19 @@ def _endpoint(spec: EvalRunSpec, catalogue: Catalogue, namespace: str | None) ->
         yield Problem(field, shown(model.endpoint), cure)
 
 
-def _task(spec: EvalRunSpec, catalogue: Catalogue) -> Iterator[Problem]:
-    if catalogue.task(spec.task.name, spec.task.image) is not None:
+def _task(task: TaskRef, catalogue: Catalogue) -> Iterator[Problem]:
+    if catalogue.task(task.name, task.image) is not None:
         return
     known = ", ".join(sorted(catalogue.tasks)) or "none"
-    if spec.task.name is not None:
+    if task.name is not None:
         cure = f"the catalogue has no such task: use one of its tasks ({known})"
-        yield Problem("spec.task.name", shown(spec.task.name), cure, RunReason.UNKNOWN_TASK)
+        yield Problem("spec.task.name", shown(task.name), cure, RunReason.UNKNOWN_TASK)
     else:
         cure = (
             "the administrator's allow-list does not have this image: have it added to allowedTaskImages, or use one "
             f"of the catalogue's tasks by name ({known})"
         )
-        yield Problem("spec.task.image", shown(spec.task.image), cure, RunReason.UNKNOWN_TASK)
+        yield Problem("spec.task.image", shown(task.image), cure, RunReason.UNKNOWN_TASK)
 
 
 def _pod_template(template: PodTemplate) -> Iterator[Problem]:

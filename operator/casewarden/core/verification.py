@@ -8,7 +8,7 @@ from typing import Any
 
 from casewarden_sdk.canonical import canonical_equal
 
-__all__ = ["Finding", "Read", "Verification", "compare_status"]
+__all__ = ["Finding", "Read", "Verification", "compare_audit_status", "compare_status"]
 
 Read = Callable[[str], bytes | None]
 """Gives a file by its path below the run, or None where there is none."""
@@ -28,7 +28,8 @@ class Verification:
 
     ``authenticated`` is None when there was no digest to hold the run against. ``unsealed`` are verdicts that the
     operator gave by what it saw of the pod, without a bundle: they rest on its word. ``regraded`` is how many records
-    were graded again, None when that was not asked for.
+    were graded again, None when that was not asked for. ``interval`` is the
+    score's, recomputed.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -43,6 +44,7 @@ class Verification:
     bundles: int = 0
     unsealed: list[str] = field(default_factory=list)
     regraded: int | None = None
+    interval: Mapping[str, Any] | None = None
 
     @property
     def consistent(self) -> bool:
@@ -65,7 +67,10 @@ def compare_status(result: Verification, status: Mapping[str, Any]) -> None:
         "resolved": score.get("resolved"),
         "score": score.get("score"),
         "passRate": score.get("pass_rate"),
+        "scoreInterval": result.interval if score.get("valid") else None,
     }
+    if status.get("scoreInterval") is None:
+        del shown["scoreInterval"]  # an earlier version computed none
     for name, value in shown.items():
         if not canonical_equal(status.get(name), value):
             result.add("status", f"{name} is {status.get(name)!r}; the evidence comes to {value!r}")
@@ -73,3 +78,33 @@ def compare_status(result: Verification, status: Mapping[str, Any]) -> None:
         kept = (status.get("dimensions") or {}).get(name)
         if not canonical_equal(kept, dimension):
             result.add("status", f"dimensions.{name} is {kept!r}; the evidence comes to {dimension!r}")
+
+
+def compare_audit_status(result: Verification, status: Mapping[str, Any]) -> None:
+    """Note where the AuditRun's status says something else than the evidence."""
+    judgement = result.score
+    complete = any(
+        item.get("type") == "Complete" and item.get("status") == "True" for item in status.get("conditions") or []
+    )
+    valid = bool(judgement.get("valid")) and complete
+    counted = f"{judgement.get('killed')}/{judgement.get('faults')}"
+    shown = {
+        "valid": valid,
+        "passed": judgement.get("passed") if valid else None,
+        "killed": counted if valid else None,
+        "mutationScore": judgement.get("mutation_score") if valid else None,
+        "weakestMargin": judgement.get("weakest_margin") if valid else None,
+        "referenceScore": judgement.get("reference_score") if valid else None,
+        "referenceFlakes": judgement.get("reference_flakes") if valid else None,
+        "floors": judgement.get("floors") if valid else None,
+    }
+    for name, value in shown.items():
+        if not canonical_equal(status.get(name), value):
+            result.add("status", f"{name} is {status.get(name)!r}; the evidence comes to {value!r}")
+    rows = {row.get("name"): row for row in status.get("controls") or []}
+    for control in judgement.get("controls") or []:
+        row = rows.get(control["name"], {})
+        for name in ("killed", "margin"):
+            if not canonical_equal(row.get(name), control[name]):
+                problem = f"controls.{control['name']}.{name} is {row.get(name)!r}; the evidence has {control[name]!r}"
+                result.add("status", problem)

@@ -7,6 +7,7 @@ EvalRun's status: whoever can rewrite a whole folder can rewrite every digest in
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
@@ -28,6 +29,7 @@ from casewarden.core.evidence import (
     root_digest,
     row_of_result,
 )
+from casewarden.core.intervals import observe_case, shown_interval
 from casewarden.core.model import AttemptKey, CaseKey, LedgerRow
 from casewarden.core.scoring import RULES, CaseResult
 from casewarden.core.verification import Read, Verification
@@ -75,6 +77,10 @@ def verify_run(
     contents = _check_cases(read, decompress, counted, {row.key for row in rows}, planned, run["uid"], regrade, result)
     _check_case_fingerprint(plan, contents, result)
     _check_inventory(paths, counted, result)
+    if all(key in counted for key in keys):
+        observed = (observe_case(key, planned[key.seed, key.case_id].dimensions, counted[key].checks) for key in keys)
+        with contextlib.suppress(ValueError):  # checks of the wrong width: there is a finding for that row
+            result.interval = shown_interval(plan.weights, observed)
     _check_score(run, plan, spec, [_case_result(planned, key, counted.get(key)) for key in keys], result)
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from casewarden.api.names import AUDIENCE
-from casewarden.ports.kube import EVAL_RUNS, PODS, Kind, KubeApi, KubeError, NotFound, list_all
+from casewarden.ports.kube import AUDIT_RUNS, EVAL_RUNS, PODS, Kind, KubeApi, KubeError, NotFound, list_all
 from casewarden.relay.auth import Identity, PodFacts, ReviewUnavailable, pod_facts
 
 __all__ = ["KubeReviewer", "identity_of"]
@@ -59,8 +59,9 @@ class KubeReviewer:
             raise ReviewUnavailable(str(error)) from error
 
     async def run_uids(self) -> set[str]:
-        """Return the UIDs of all EvalRuns there are; needs ``list evalruns``."""
+        """Return the UIDs of all EvalRuns and AuditRuns there are; needs ``list`` on both."""
         try:
-            return {run["metadata"]["uid"] for run in await list_all(self._api, EVAL_RUNS, None)}
+            found = [*await list_all(self._api, EVAL_RUNS, None), *await list_all(self._api, AUDIT_RUNS, None)]
+            return {run["metadata"]["uid"] for run in found}
         except KubeError as error:
             raise ReviewUnavailable(str(error)) from error

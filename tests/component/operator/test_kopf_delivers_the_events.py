@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from support.stage import CATALOGUE, NAMESPACE, SETTINGS, TUNING, Stage, a_run, a_stage
+from support.stage import CATALOGUE, NAMESPACE, SETTINGS, TUNING, Stage, a_run, a_stage, an_audit, good_grader
 
 from casewarden.adapters.kube.connection import Connection
 from casewarden.handlers.operator import run
@@ -47,18 +47,10 @@ async def test_runs_that_were_applied_before_are_picked_up_and_a_change_of_the_s
             await stage.finished()
 
 
-async def test_an_audit_run_is_answered_not_yet() -> None:
-    async with a_stage() as stage, the_operator(stage):
-        audit = a_run("audit")
-        audit |= {"kind": "AuditRun", "spec": {"task": {"name": "echo"}, "seeds": {"values": [17]}}}
-        stage.api.put("auditruns", audit)
-        await stage.until(lambda: stage.api.get("auditruns", NAMESPACE, "audit")["status"]["conditions"])
-        (accepted,) = [
-            item
-            for item in stage.api.get("auditruns", NAMESPACE, "audit")["status"]["conditions"]
-            if item["type"] == "Accepted"
-        ]
-        assert (accepted["status"], accepted["reason"]) == ("False", "NotYet")
+async def test_an_audit_run_is_taken_up() -> None:
+    async with a_stage(cases=1, control=good_grader) as stage, the_operator(stage):
+        stage.apply(an_audit())
+        assert (await stage.audited())["passed"] is True
 
 
 async def test_only_the_namespaces_that_it_was_given_are_worked_in() -> None:

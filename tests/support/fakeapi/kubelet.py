@@ -28,7 +28,10 @@ DIGEST = "ab" * 32
 
 
 class Kubelet:
-    """Runs every pod that the fake API server gets. Times are in seconds."""
+    """Runs every pod that the fake API server gets. Times are in seconds.
+
+    ``control`` says instead of ``outcome`` what comes of a case where runs are of controls.
+    """
 
     def __init__(
         self,
@@ -39,9 +42,10 @@ class Kubelet:
         start: float = 0.005,
         work: Callable[[AttemptKey], float] = lambda key: 0.01,
         outcome: Callable[[AttemptKey], str] = lambda key: "passed",
+        control: Callable[[str, AttemptKey], str] | None = None,
     ) -> None:
         self.api, self.evidence, self.pack = api, evidence, pack
-        self.start, self.work, self.outcome = start, work, outcome
+        self.start, self.work, self.outcome, self.control = start, work, outcome, control
         self.claims: dict[str, str] = {}
         self.started: Counter[CaseKey] = Counter()
         self.attempts: Counter[AttemptKey] = Counter()
@@ -140,7 +144,7 @@ class Kubelet:
         self.started[key.case] += 1
         self._set(pod, "Running", [pj.running("candidate"), pj.running("task")], [pj.running("evidence")])
         await asyncio.sleep(self.work(key))
-        status = self.outcome(key)
+        status = self.outcome(key) if self.control is None else self.control(self._control_of(pod), key)
         await self._store_is_there()
         if self._is_stopping(pod) or status == "lost":
             return
@@ -156,6 +160,12 @@ class Kubelet:
             | {"reason": None, "seconds": 0.5} | reason
         )  # fmt: skip
         self._end(pod, pj.told(status, checks, DIGEST, seconds=0.5, **reason), 0)
+
+    def _control_of(self, pod: Object) -> str:
+        """Which control of an audit a case pod runs."""
+        (owner,) = pod["metadata"]["ownerReferences"]
+        run = self.api.get("evalruns", pod["metadata"]["namespace"], owner["name"])
+        return str(run["spec"]["candidate"].get("control"))
 
     def _end(self, pod: Object, message: str, code: int) -> None:
         now = self.api.clock()

@@ -41,7 +41,8 @@ def test_a_plan_says_all_that_will_run():
     assert plan["params"] == {"size": 3}
     assert plan["limits"]["output_bytes"] == 65536
     assert plan["contract"] == {"sha256": sha256_bytes(b"Answer every line with itself."), "bytes": 30}
-    assert [control["name"] for control in plan["controls"]] == ["reference", "null-agent", "deaf", "g"]
+    names = ["reference", "null-agent", "deaf", "g", "crashing-agent", "forger"]
+    assert [control["name"] for control in plan["controls"]] == names
 
 
 def test_the_cases_fingerprint_is_over_seed_and_content_of_every_planned_case():

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from casewarden.api.auditrun import AuditRunStatus
 from casewarden.api.plan import Plan
 from casewarden.api.status import EvalRunStatus
 from casewarden.core.model import AttemptKey, CaseKey, FinishRun, LedgerRow, RunPolicy
@@ -22,7 +21,6 @@ from casewarden.core.status import (
     build_status,
     duration_text,
     plan_facts,
-    refused_audit_status,
     time_text,
 )
 from casewarden_sdk.canonical import canonical, sha256_json
@@ -108,6 +106,7 @@ def test_a_complete_run_has_its_score_and_what_it_rests_on() -> None:
     assert status["fingerprints"] == {
         "task": "support-routing@0.1.0", "contract": _document["contract"]["sha256"],
         "cases": _document["fingerprints"]["cases"], "grader": _document["fingerprints"]["grader"],
+            "params": sha256_json({}),
         "candidate": "c" * 64, "conditions": "d" * 64, "images": {"candidate": "c:1", "task": "t@sha256:0"},
     }  # fmt: skip
     assert status["plan"] == {"digest": PLAN.digest}
@@ -322,16 +321,6 @@ def test_failures_are_the_first_of_the_plan_whatever_order_they_came_in() -> Non
     rows = tuple(row(case, status="failed") for case in reversed(CASES))
     status = build_status(dataclasses.replace(PLANNED, rows=rows))
     assert [item["case"] for item in status["failures"]] == [case.case_id for case in CASES]
-
-
-def test_an_audit_that_is_refused_is_over_and_has_no_verdict() -> None:
-    status = refused_audit_status(Why("NotYet", "kind is AuditRun: not supported"), 2, 1000.0)
-    AuditRunStatus.model_validate(status)
-    assert states(status) == {
-        "Accepted": "False", "Planned": "False", "Suspended": "False", "Finished": "True", "Complete": "False",
-        "Failed": "True", "Passed": "Unknown",
-    }  # fmt: skip
-    assert "passed" not in status
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,20 @@ from typing import Any
 import pytest
 from support.refused import Refused, refused_by
 
+from casewarden.api.auditrun import AuditRunSpec
 from casewarden.api.catalogue import Catalogue
 from casewarden.api.endpoint import Endpoint
 from casewarden.api.evalrun import EvalRunSpec, Limits
 from casewarden.api.plan import Plan, PlanLimits
 from casewarden.api.reasons import RunReason
-from casewarden.core.validate import check_plan, check_spec, effective_limits, summary, validate_manifest
+from casewarden.core.validate import (
+    check_audit_plan,
+    check_plan,
+    check_spec,
+    effective_limits,
+    summary,
+    validate_manifest,
+)
 from casewarden_sdk.canonical import canonical
 from casewarden_sdk.errors import ContractError
 from casewarden_sdk.plan import build_plan
@@ -97,6 +105,13 @@ def test_a_run_that_can_be_run_has_no_problems() -> None:
 
 @pytest.mark.parametrize("refused", refused_by("plan"), ids=lambda item: item.name)
 def test_what_the_cluster_refuses_at_plan_time_is_refused_by_the_pack_or_by_its_plan(refused: Refused) -> None:
+    if refused.document["kind"] == "AuditRun":
+        audit = AuditRunSpec.model_validate(refused.document["spec"])
+        plan = build_plan(durable_kv.PACK, audit.seeds.values or [17], {})
+        (problem,) = check_audit_plan(audit, Plan.model_validate(json.loads(canonical(plan))))
+        assert (problem.field, problem.value) == (refused.field, refused.value)
+        assert refused.offline in problem.cure
+        return
     run = EvalRunSpec.model_validate(refused.document["spec"])
     seeds = run.seeds.values or list(range(run.seeds.random or 0))
     try:
