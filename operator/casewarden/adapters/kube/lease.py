@@ -160,5 +160,7 @@ def _configuration(connection: Connection) -> Configuration:
             target.api_key["authorization"] = await connection.token.header() or ""
 
     if connection.token is not None:
+        # The library asks the hook only where there is a key already.
+        configuration.api_key["authorization"] = ""
         configuration.refresh_api_key_hook = refresh  # type: ignore[assignment]  # the library types it None
     return configuration
