@@ -172,6 +172,8 @@ def _configuration(connection: Connection) -> Configuration:
             target.api_key["authorization"] = await connection.token.header() or ""
 
     if connection.token is not None:
+        # The library asks the hook only where there is a key already.
+        configuration.api_key["authorization"] = ""
         configuration.refresh_api_key_hook = refresh
     made: Configuration = configuration
     return made
