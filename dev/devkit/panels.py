@@ -230,6 +230,20 @@ OPERATION_ROWS: tuple[tuple[str, tuple[Chart, ...]], ...] = (
                   (Query("sum(casewarden_relay_uploads)", "uploads"),)),
         ),
     ),
+    (
+        "Models",
+        (
+            Chart("Model calls", "Per minute, by endpoint and what became of them.",
+                  (Query(f"60 * sum by (endpoint, outcome) (rate(casewarden_relay_model_calls_total{RATE}))",
+                         "{{endpoint}} {{outcome}}"),)),
+            Chart("Tokens", "Per minute, by endpoint and kind.",
+                  (Query(f"60 * sum by (endpoint, kind) (rate(casewarden_relay_model_tokens_total{RATE}))",
+                         "{{endpoint}} {{kind}}"),)),
+            Chart("Calls now", "Calls that an endpoint has, and those that wait for it.",
+                  (Query("sum by (endpoint) (casewarden_relay_model_slots_used)", "{{endpoint}}"),
+                   Query("sum by (endpoint) (casewarden_relay_model_waiting)", "{{endpoint}} waiting"))),
+        ),
+    ),
 )  # fmt: skip
 
 

@@ -56,6 +56,7 @@ CLUSTER = Group(
     ),
     tuple((command, "kubernetes") for command in KUBERNETES_COMMANDS),
 )
+S3 = Group("s3", SOURCE / "s3", ("github.com/versity/versitygw/cmd/versitygw",))
 KWOK = Group("kwok", SOURCE / "kwok", ("sigs.k8s.io/kwok/cmd/kwok",))
 
 
@@ -88,7 +89,7 @@ def key_of(source: Path, targets: tuple[str, ...], go_version: str) -> str:
     for file in sorted(source.rglob("*")):
         if file.is_file() and file.name in {"go.mod", "go.sum", "main.go"}:
             relative = file.relative_to(source).as_posix()
-            if source == SOURCE and relative.startswith("kwok/"):
+            if source == SOURCE and relative.startswith(("kwok/", "s3/")):
                 continue
             content = file.read_bytes()
             digest.update(f"{relative}\0{len(content)}\0".encode() + content)

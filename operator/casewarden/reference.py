@@ -72,8 +72,8 @@ def _metrics() -> Iterator[str]:
         _HEAD,
         "# Metrics",
         "",
-        "Both programs answer `/metrics`. Labels have the values that are named here and no other: never a case, a pod "
-        "or a URL. Whatever else there might be is counted as `other`.",
+        "Both programs answer `/metrics`. Where a label's values are listed there are no others; whatever else there "
+        "might be is counted as `other`. No label is ever a case, a pod or a URL.",
         "",
         "## The operator",
         "",

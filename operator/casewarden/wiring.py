@@ -34,6 +34,7 @@ from casewarden.controller.health import Health, LoopLag, serve
 from casewarden.controller.pod_store import PodStore
 from casewarden.controller.registry import Registry
 from casewarden.controller.services import Services, Tuning
+from casewarden.controller.slots import Slots, pool_limits
 from casewarden.controller.status_writer import StatusBudget
 from casewarden.controller.timers import Timers
 from casewarden.ports.clock import Clock, SystemClock
@@ -101,6 +102,10 @@ class Operator:
         timers, lag, synced = Timers(clock), LoopLag(clock, self.metrics), asyncio.Event()
         pods = PodStore(lambda run_uid: self.registry.wake(run_uid))
         self._announcer = Announcer(api, clock)
+        limits = pool_limits(self._catalogue.pools)
+        self._slots = Slots(
+            limits, pods, clock=clock, metrics=self.metrics, wake=lambda run_uid: self.registry.wake(run_uid)
+        )
         self.services = Services(
             api=api,
             evidence=evidence,
@@ -114,6 +119,7 @@ class Operator:
             timers=timers,
             announcer=self._announcer,
             budget=StatusBudget(settings.status_qps, max(1, int(settings.status_qps)), clock),
+            slots=self._slots,
             tuning=self._tuning,
             relay_address=self._relay_address,
         )
@@ -139,7 +145,7 @@ class Operator:
         self._parts += [asyncio.create_task(item.run(), name="an informer") for item in self._informers]
         self._syncing = asyncio.create_task(self._sync())
         health = Health(clock, lag, self._informer_turns, self.registry.turns, self._ended_parts, synced.is_set)
-        runner = await serve(health, self._metrics_text, settings.host, settings.port)
+        runner = await serve(health, self._metrics_text, self._slots.table, settings.host, settings.port)
         self._stack.push_async_callback(runner.cleanup)
         self.address = _address(runner)
         self.metrics.set(Metric.LEADER, 1)
@@ -155,6 +161,7 @@ class Operator:
     async def stop(self) -> None:
         """Stop everything but the pages; the runs go on when an operator sees them next."""
         await self.registry.close()
+        self._slots.close()
         for part in (self._syncing, *self._parts):
             part.cancel()
         await asyncio.gather(self._syncing, *self._parts, return_exceptions=True)
@@ -193,6 +200,7 @@ class Operator:
 
     def _metrics_text(self) -> bytes:
         self.registry.measure()
+        self._slots.measure()
         return self.metrics.text()
 
     async def _relay_address(self) -> str | None:

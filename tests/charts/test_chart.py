@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
+from casewarden.adapters.stores import open_store
+from casewarden.adapters.stores.s3 import S3Store
 from casewarden.api.catalogue import Catalogue
 from casewarden.core.network import NetworkContext
 from casewarden.relay.__main__ import parser as relay_parser
@@ -42,6 +44,21 @@ KNOBS: dict[str, Any] = {
 VALUES: dict[str, dict[str, Any]] = {
     "as it comes": {},
     "for a trial": {"relay": {"storage": {"type": "emptyDir", "size": "1Gi"}}},
+    "with evidence in a bucket": {
+        "relay": {
+            "storage": {
+                "type": "s3",
+                "s3": {
+                    "bucket": "evidence",
+                    "prefix": "team/one",
+                    "endpoint": "https://s3.example:9000",
+                    "region": "eu-1",
+                    "secret": "s3-keys",
+                },
+            },
+            "serviceAccountAnnotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/evidence"},
+        },
+    },
     "for two namespaces": {"watchNamespaces": ["evals", "research"]},
     "without CRDs and aggregation": {"crds": {"install": False}, "rbac": {"aggregate": False}},
     "from a registry, placed": {
@@ -89,6 +106,7 @@ VALUES: dict[str, dict[str, Any]] = {
             "images": {"node": "node:22"},
             "allowedTaskImages": ["r.example/team/"],
             "allowBaseline": ["mine"],
+            "pools": {"agents": {"team-gpt": {"concurrency": 4}}, "tasks": {"mine": {"concurrency": 0}}},
             "endpoints": {
                 "team": {"url": "https://models.example/v1", "secret": {"name": "team-key"}, "concurrency": 8},
                 "open": {"url": "http://models.tools.svc:8000/v1", "namespaces": ["evals"]},
@@ -469,6 +487,27 @@ def test_pods_are_placed_as_the_values_say(helm: str) -> None:
         assert pod["containers"][0]["imagePullPolicy"] == "Always"
 
 
+def test_evidence_in_a_bucket_needs_no_volume_and_takes_its_keys_from_a_secret(helm: str) -> None:
+    documents = template(helm, VALUES["with evidence in a bucket"])
+    assert not of_kind(documents, "PersistentVolumeClaim")
+    pod = dict(pods(documents))["casewarden-relay"]
+    (container,) = pod["containers"]
+    assert {volume["name"] for volume in pod["volumes"]} == {mount["name"] for mount in container["volumeMounts"]}
+    assert "evidence" not in {volume["name"] for volume in pod["volumes"]}
+    assert container["envFrom"] == [{"secretRef": {"name": "s3-keys"}}]
+    store = relay_parser().parse_args(container["args"]).store
+    assert store == "s3://evidence/team/one?path_style=true&endpoint=https%3A%2F%2Fs3.example%3A9000&region=eu-1"
+    assert isinstance(open_store(store), S3Store)
+    account = named(documents, "ServiceAccount", "casewarden-relay")
+    assert set(account["metadata"]["annotations"]) == {"eks.amazonaws.com/role-arn"}
+
+
+def test_a_bucket_must_be_named(helm: str) -> None:
+    done = run(helm, "template", "casewarden", str(CHART), values={"relay": {"storage": {"type": "s3"}}})
+    assert done.returncode != 0
+    assert "relay.storage.s3.bucket" in done.stderr
+
+
 def test_every_knob_reaches_its_pod(helm: str) -> None:
     documents = template(helm, VALUES["with every knob"])
     for part in ("operator", "relay"):
@@ -587,3 +626,14 @@ def test_an_admin_may_what_an_editor_may_and_read_evidence(plain: list[Document]
     admin, editor = named(plain, "ClusterRole", "casewarden-admin"), named(plain, "ClusterRole", "casewarden-editor")
     reader = named(plain, "ClusterRole", "casewarden-evidence-reader")
     assert admin["rules"] == [*editor["rules"], *reader["rules"]]
+
+
+def test_a_budget_keeps_one_operator_where_there_is_a_standby_and_blocks_no_drain_where_there_is_none(
+    helm: str, plain: list[Document]
+) -> None:
+    assert of_kind(plain, "PodDisruptionBudget") == []
+    documents = template(helm, {"operator": {"replicas": 2}})
+    (budget,) = of_kind(documents, "PodDisruptionBudget")
+    assert budget["spec"]["minAvailable"] == 1
+    labels = named(documents, "Deployment", "casewarden-operator")["spec"]["template"]["metadata"]["labels"]
+    assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()

@@ -8,6 +8,7 @@ import subprocess
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -25,9 +26,16 @@ sys.exit(main(["sandbox_pack:PACK", *sys.argv[1:]]))
 """
 
 
+class Sandbox(NamedTuple):
+    """A task of the catalogue whose cases have an environment, and the catalogue's image with a Python."""
+
+    task: str
+    python: str
+
+
 @pytest.fixture(scope="module")
-def sandbox(kubectl: Kubectl, install: Callable[..., None]) -> Iterator[str]:
-    """The name of a task of the catalogue whose cases have an environment."""
+def sandbox(kubectl: Kubectl, install: Callable[..., None]) -> Iterator[Sandbox]:
+    """The release with that task."""
     catalogue = yaml.safe_load(kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"])
     source = base64.b64encode(zlib.compress(Path(sandbox_pack.__file__).read_bytes())).decode()
     task = {
@@ -35,24 +43,29 @@ def sandbox(kubectl: Kubectl, install: Callable[..., None]) -> Iterator[str]:
         "command": ["python3", "-B", "-c", BOOT.format(source=source)],
     }
     install("--set-json", f"catalogue.tasks.sandbox={json.dumps(task)}")
-    yield "sandbox"
+    yield Sandbox("sandbox", catalogue["images"]["python"])
     install()
 
 
 def test_the_driver_works_in_an_environment_and_an_agent_that_kills_it_has_failed(
     kubectl: Kubectl,
     namespace: str,
-    sandbox: str,
+    sandbox: Sandbox,
     casewarden: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    programs = {"worker": sandbox_pack.REFERENCE, "killer": sandbox_pack.KILLER}
-    for name, program in programs.items():
-        kubectl.apply(
-            workspace(namespace, name, {"main.py": program}),
-            evalrun(namespace, name, task={"name": sandbox}, seeds={"values": [1]}, keepPods="OnFailure",
-                    candidate={"program": {"workspace": {"configMap": name}}}),
-        )  # fmt: skip
-    worker, killer = (kubectl.finished(namespace, name) for name in programs)
+    kubectl.apply(
+        workspace(namespace, "killer", {"main.py": sandbox_pack.KILLER}),
+        *(
+            evalrun(namespace, name, task={"name": sandbox.task}, seeds={"values": [1]}, keepPods="OnFailure",
+                    candidate={"program": program})
+            for name, program in (
+                # All that it needs is in its image and its command.
+                ("worker", {"image": sandbox.python, "argv": ["python3", "-I", "-c", sandbox_pack.REFERENCE]}),
+                ("killer", {"workspace": {"configMap": "killer"}}),
+            )
+        ),
+    )  # fmt: skip
+    worker, killer = (kubectl.finished(namespace, name) for name in ("worker", "killer"))
 
     assert (worker["score"], worker["resolved"]) == ("1", True), worker
     shown = casewarden("show", "worker", "capitals", "-n", namespace, "--output", "json")

@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.s3_server import ACCESS, SECRET, S3Server, s3_server
 
 from casewarden.adapters.stores.folder import FolderStore
 from casewarden.adapters.stores.memory import MemoryStore
+from casewarden.adapters.stores.s3 import S3Store
 from casewarden.ports.store import BadKey, NotFound, Store, TooLarge, check_key
 
-STORES: dict[str, Callable[[Path], Store]] = {
-    "memory": lambda folder: MemoryStore(),
-    "folder": lambda folder: FolderStore(folder / "store"),
+Opener = Callable[[Path, pytest.FixtureRequest], Store]
+
+
+def _in_a_bucket(folder: Path, request: pytest.FixtureRequest) -> Store:
+    server: S3Server = request.getfixturevalue("server")
+    bucket = server.bucket(f"b-{uuid.uuid4().hex}")
+    return S3Store(bucket, "evidence/of-tests", **CREDENTIALS, endpoint=server.endpoint)
+
+
+CREDENTIALS = {"access_key_id": ACCESS, "secret_access_key": SECRET, "region": "us-east-1"}
+STORES: dict[str, Opener] = {
+    "memory": lambda folder, request: MemoryStore(),
+    "folder": lambda folder, request: FolderStore(folder / "store"),
+    "s3": _in_a_bucket,
 }
 BAD_KEYS = [
     "",
@@ -37,9 +51,19 @@ BAD_KEYS = [
 BAD_KEYS += ["a b", "ä", "a\n", "x" * 201, "/".join("abcdefghijklm")]
 
 
+# The S3 server may have to be built first.
+pytestmark = pytest.mark.timeout(2400)
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with s3_server(tmp_path_factory.mktemp("s3")) as running:
+        yield running
+
+
 @pytest.fixture(params=STORES)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    made = STORES[request.param](tmp_path)
+    made = STORES[request.param](tmp_path, request)
     yield made
     await made.close()
 

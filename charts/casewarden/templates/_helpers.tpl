@@ -29,6 +29,18 @@ app.kubernetes.io/component: {{ . }}
 http://casewarden-relay.{{ .Release.Namespace }}.svc:8080
 {{- end }}
 
+{{- define "casewarden.store" -}}
+{{- if eq .Values.relay.storage.type "s3" -}}
+{{- $s3 := .Values.relay.storage.s3 -}}
+{{- $query := list (printf "path_style=%t" $s3.pathStyle) -}}
+{{- with $s3.endpoint }}{{ $query = append $query (printf "endpoint=%s" (urlquery .)) }}{{ end -}}
+{{- with $s3.region }}{{ $query = append $query (printf "region=%s" (urlquery .)) }}{{ end -}}
+s3://{{ required "relay.storage.s3.bucket: name the bucket that evidence is kept in" $s3.bucket }}/{{ $s3.prefix }}?{{ join "&" $query }}
+{{- else -}}
+file:///var/lib/casewarden
+{{- end -}}
+{{- end }}
+
 {{- define "casewarden.catalogue" -}}
 {{- $tasks := dict }}
 {{- range $name, $task := .Values.catalogue.tasks }}
@@ -42,7 +54,7 @@ http://casewarden-relay.{{ .Release.Namespace }}.svc:8080
 {{- range $name, $endpoint := .Values.catalogue.endpoints }}
 {{- if $endpoint }}{{ $_ := set $endpoints $name $endpoint }}{{ end }}
 {{- end }}
-{{- dict "tasks" $tasks "images" $images "endpoints" $endpoints "allowedTaskImages" .Values.catalogue.allowedTaskImages "allowBaseline" .Values.catalogue.allowBaseline "evidenceImage" (include "casewarden.image" (list . .Values.image.evidence)) "relayUrl" (include "casewarden.relayUrl" .) | toYaml }}
+{{- dict "tasks" $tasks "images" $images "endpoints" $endpoints "allowedTaskImages" .Values.catalogue.allowedTaskImages "allowBaseline" .Values.catalogue.allowBaseline "pools" .Values.catalogue.pools "evidenceImage" (include "casewarden.image" (list . .Values.image.evidence)) "relayUrl" (include "casewarden.relayUrl" .) | toYaml }}
 {{- end }}
 
 {{- define "casewarden.podSecurity" -}}

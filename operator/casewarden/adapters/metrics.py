@@ -123,6 +123,14 @@ DEFINITIONS: Final[dict[Metric, Definition]] = {
         open=_RUN,
     ),
     Metric.RUNS_NOT_SHOWN: Definition("gauge", "Runs with a score that are too many to be shown.", {}),
+    Metric.SLOTS: Definition(
+        "gauge", "Slots of a pool of the catalogue: its limit, and what its runs use, have, want and are kept.",
+        {"side": ("agents", "tasks"), "state": ("limit", "used", "assigned", "wanted", "kept")}, open=("pool",),
+    ),
+    Metric.SLOTS_LONGEST_WAIT: Definition(
+        "gauge", "Seconds for which the longest-waiting run has had no slot.", {},
+    ),
+    Metric.SLOTS_SOLVE: Definition("histogram", "Seconds of giving out the slots once.", {}, _QUICK),
     Metric.LOOP_LAG: Definition("gauge", "Seconds by which the event loop was late at the last look.", {}),
     Metric.BUILD_INFO: Definition("gauge", "The version that runs; always 1.", {"version": (__version__,)}),
 }  # fmt: skip

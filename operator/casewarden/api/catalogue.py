@@ -9,7 +9,7 @@ from pydantic import Field
 from .common import ApiModel, Argument, Image, ShortName
 from .endpoint import Endpoint
 
-__all__ = ["Catalogue", "CatalogueTask"]
+__all__ = ["Catalogue", "CataloguePool", "CataloguePools", "CatalogueTask"]
 
 
 class CatalogueTask(ApiModel):
@@ -20,6 +20,20 @@ class CatalogueTask(ApiModel):
     """Empty means the image's own entry point."""
 
 
+class CataloguePool(ApiModel):
+    """A limit over all runs: how many case pods of the endpoint or the task there are at once."""
+
+    concurrency: Annotated[int, Field(ge=0, le=100_000)]
+    """0 lets no new case start; those that run go on."""
+
+
+class CataloguePools(ApiModel):
+    """Pools by the name of the endpoint or the task; one that is not named here has no limit."""
+
+    agents: dict[ShortName, CataloguePool] = Field(default_factory=dict)
+    tasks: dict[ShortName, CataloguePool] = Field(default_factory=dict)
+
+
 class Catalogue(ApiModel):
     """What the operator's configuration file holds."""
 
@@ -28,6 +42,7 @@ class Catalogue(ApiModel):
     allowed_task_images: list[str] = Field(default_factory=list)
     allow_baseline: list[ShortName] = Field(default_factory=list)
     endpoints: dict[ShortName, Endpoint] = Field(default_factory=dict)
+    pools: CataloguePools = Field(default_factory=CataloguePools)
     evidence_image: Image = "casewarden-evidence:dev"
     relay_url: Annotated[str, Field(pattern=r"^https?://", max_length=512)] = (
         "http://casewarden-relay.casewarden-system.svc:8080"

@@ -65,6 +65,7 @@ class RunReason(StrEnum):
     CANNOT_START = "CannotStart"
     UNSCHEDULABLE = "Unschedulable"
     QUOTA_EXCEEDED = "QuotaExceeded"
+    WAITING_FOR_SLOTS = "WaitingForSlots"
     REFUSED = "Refused"
     UNKNOWN_ENDPOINT = "UnknownEndpoint"
     BUDGET_SPENT = "BudgetSpent"

@@ -78,7 +78,7 @@ def _usage(error: Exception) -> str | None:
         return None
     context = getattr(error, "ctx", None)
     where = f"; see {context.command_path} --help" if context is not None else ""
-    return f"{message()}{where}"
+    return f"{message().rstrip('.')}{where}"
 
 
 def _complain(name: str, message: str, code: int) -> int:
@@ -192,6 +192,20 @@ def watch(
     from casewarden.cli.runs import watch as command
 
     _ended(command(Access(kubeconfig, context, namespace), name, timeout, output))
+
+
+@app.command()
+def slots(
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Show the slots of agents and tasks that all runs share, and who has them."""
+    from casewarden.cli.cluster import Access
+    from casewarden.cli.slots import slots as command
+
+    _ended(command(Access(kubeconfig, context, "", system_namespace), output))
 
 
 @app.command()

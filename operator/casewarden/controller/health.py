@@ -1,4 +1,4 @@
-"""``/healthz``, ``/readyz`` and ``/metrics``.
+"""``/healthz``, ``/readyz``, ``/metrics`` and ``/slots``.
 
 Unhealthy is what a restart would heal: an event loop that is late, an informer or a run whose task stands still. An API
 server that is away is none of these: whoever waits for it goes on turning.
@@ -7,6 +7,7 @@ server that is away is none of these: whoever waits for it goes on turning.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
 
 from aiohttp import web
 
@@ -75,8 +76,10 @@ class Health:
         return found
 
 
-async def serve(health: Health, metrics_text: Callable[[], bytes], host: str, port: int) -> web.AppRunner:
-    """Serve the three pages; the caller cleans the runner up."""
+async def serve(
+    health: Health, metrics_text: Callable[[], bytes], slots_table: Callable[[], dict[str, Any]], host: str, port: int
+) -> web.AppRunner:
+    """Serve the pages; the caller cleans the runner up."""
 
     async def healthz(request: web.Request) -> web.Response:
         problems = health.problems()
@@ -91,7 +94,11 @@ async def serve(health: Health, metrics_text: Callable[[], bytes], host: str, po
     async def metrics(request: web.Request) -> web.Response:
         return web.Response(body=metrics_text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
-    return await _listen({"/healthz": healthz, "/readyz": readyz, "/metrics": metrics}, host, port)
+    async def slots(request: web.Request) -> web.Response:
+        return web.json_response(slots_table())
+
+    pages = {"/healthz": healthz, "/readyz": readyz, "/metrics": metrics, "/slots": slots}
+    return await _listen(pages, host, port)
 
 
 async def serve_standby(host: str, port: int) -> web.AppRunner:
@@ -101,7 +108,7 @@ async def serve_standby(host: str, port: int) -> web.AppRunner:
         return web.Response(text="standing by\n")
 
     async def metrics(request: web.Request) -> web.Response:
-        text = f"{Metric.LEADER} 0\n"
+        text = f"# TYPE {Metric.LEADER} gauge\n{Metric.LEADER} 0\n"
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     return await _listen({"/healthz": answer, "/readyz": answer, "/metrics": metrics}, host, port)

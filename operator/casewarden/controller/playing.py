@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from casewarden.api.names import EVIDENCE, TASK
 from casewarden.api.reasons import RunReason
@@ -28,6 +29,7 @@ from casewarden.core.model import (
 )
 from casewarden.core.pods import case_pod
 from casewarden.core.run_conditions import Why
+from casewarden.core.situation import Situation
 from casewarden.core.step import step
 from casewarden.ports.kube import KubeError
 from casewarden.ports.metrics import Metric
@@ -66,6 +68,7 @@ class Playing:
     async def close(self) -> None:
         """Stop what is under way."""
         await self._executor.close()
+        self._services.slots.pause(self._state.run.uid)
 
     async def load(self) -> None:
         """Read the ledger and hold it against the status; make it again from the store, or end the run."""
@@ -101,6 +104,7 @@ class Playing:
             self._failing = result.failing
             took = clock.monotonic() - started
             self._services.metrics.observe(Metric.STEP_DURATION, took)
+            self._services.slots.after(self._state.run.uid, result.used, result.wanted)
             end = await self._carry_out(result)
             if end is not None:
                 self.is_over = True
@@ -121,7 +125,7 @@ class Playing:
             pod.attempt.case for pod in pods if pod.attempt is not None and not facts.has_ended(pod, now)
         )
         self._note_images(pods)
-        return RunView(
+        view = RunView(
             policy=self._hands.policy(),
             cases=self._cases,
             rows=tuple(state.ledger.rows),
@@ -137,6 +141,10 @@ class Playing:
             failing=self._failing,
             stopped=frozenset(executor.stopped),
         )
+        slots = self._services.slots
+        if state.spec is None or not slots.limits(state.run.uid):
+            return view
+        return replace(view, slots=slots.before(state.run.uid, Situation(view, now).used, state.spec.priority))
 
     async def _carry_out(self, result: StepResult) -> FinishRun | None:
         context = self._state.context

@@ -31,6 +31,10 @@ class PodStore:
         """Return the pods that a run has now, plan pods included."""
         return tuple(self._pods.get(run_uid, {}).values())
 
+    def run_uids(self) -> tuple[str, ...]:
+        """Return the runs that have pods now."""
+        return tuple(self._pods)
+
     def known(self, run_uid: str) -> Mapping[AttemptKey, PodRecord]:
         """Return the attempts of a run whose pod was seen and is gone."""
         return self._known.get(run_uid, {})

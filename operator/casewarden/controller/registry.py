@@ -43,12 +43,15 @@ class Registry:
         """Wake the task of a run, if it has one."""
         if (task := self._runs.get(run_uid)) is not None:
             task.wake()
+        else:
+            self._services.slots.pods_changed()
 
     def eval_run(self, type_: str | None, body: Manifest) -> None:
         """Take note of an EvalRun: ``type_`` is ``ADDED``, ``MODIFIED``, ``DELETED``, or None from a list."""
         uid = body["metadata"]["uid"]
         if type_ == "DELETED" or body["metadata"].get("deletionTimestamp"):
             self._services.timers.cancel(("ttl", uid))
+            self._services.slots.leave(uid)
             self._scores.gone(uid)
             if (task := self._runs.pop(uid, None)) is not None:
                 log.info("run %s is deleted", task.state.run)
@@ -60,6 +63,7 @@ class Registry:
         if (task := self._runs.get(uid)) is not None:
             task.saw(body)
         elif not is_finished(body) and not self._is_closed:
+            self._services.slots.join(body)
             self._runs[uid] = task = RunTask(self._services, body, self._ended)
             task.start()
 
@@ -118,6 +122,7 @@ class Registry:
 
     def _ended(self, uid: str) -> None:
         self._runs.pop(uid, None)
+        self._services.slots.leave(uid)
 
     def _plan_deletion(self, uid: str, body: Manifest) -> None:
         seconds = (body.get("spec") or {}).get("ttlSecondsAfterFinished")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from casewarden.api.catalogue import Catalogue
 from casewarden.controller.events import Announcer
 from casewarden.controller.pod_store import PodStore
+from casewarden.controller.slots import Slots
 from casewarden.controller.status_writer import StatusBudget
 from casewarden.controller.timers import Timers
 from casewarden.core.network import NetworkContext
@@ -50,6 +51,7 @@ class Services:
     timers: Timers
     announcer: Announcer
     budget: StatusBudget
+    slots: Slots
     tuning: Tuning = field(default_factory=Tuning)
     entropy: Callable[[int], bytes] = secrets.token_bytes
     relay_address: Callable[[], Awaitable[str | None]] = field(default=lambda: _nowhere())

@@ -272,9 +272,12 @@ class StepResult:
     """Actions in the order in which they are to be done, and when to step again even if nothing happens.
 
     ``failing`` is the failure that the run is being stopped for; ``FinishRun`` follows when nothing of it runs any
-    more. The next view has it as ``failing``.
+    more. The next view has it as ``failing``. ``used`` are the slots that it holds, creates of this step
+    included, ``wanted`` how many pods it could have at once if it had a slot for each, those that it has included.
     """
 
     actions: tuple[Action, ...]
     wake_at: float | None = None
     failing: FinishRun | None = None
+    used: int = 0
+    wanted: int = 0

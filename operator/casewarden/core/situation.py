@@ -93,6 +93,11 @@ class Situation:
         """Pods of open attempts that are not over: each holds a slot."""
         return tuple(pod for pod in self.pods.values() if not facts.has_ended(pod, self.now))
 
+    @property
+    def used(self) -> int:
+        """How many slots the run holds: pods that are not over, and creates that are on their way."""
+        return len(self.alive) + len(self.in_flight)
+
     @cached_property
     def sealed(self) -> dict[CaseKey, Sealed]:
         """Cases of which a seal was seen; a seal is for ever."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from casewarden.api.reasons import AttemptReason, RunReason
 from casewarden.core import facts
@@ -56,17 +57,20 @@ def step(view: RunView, now: float) -> StepResult:
     failing = _failure(run, refused)
     judged = _judge(run, waits, failing)
     wait = _wait(run, refused, waits)
+    startable = _startable(run, wait, failing)
+    creates = tuple(_creates(run, startable))
     actions: list[Action] = [
         *([Record(tuple(judged.rows))] if judged.rows else []),
         *(LookUpSeal(key) for key in judged.to_look_up if key not in view.lookups_in_flight),
         *delete_recorded(run.recorded_pods, view.policy, now),
         *delete_strangers(run.strangers),
         *_stops(run, failing),
-        *_creates(run, wait, failing),
-        wait,
+        *creates,
+        _for_slots(run, wait, startable),
         *_finish(run, failing),
     ]
-    return StepResult(tuple(actions), _wake_at(run, waits, wait), failing)
+    used, wanted = run.used + len(creates), run.used + len(startable)
+    return StepResult(tuple(actions), _wake_at(run, waits, wait), failing, used, wanted)
 
 
 @dataclass
@@ -215,17 +219,30 @@ def _wait(run: Situation, refused: SetWait | FinishRun | None, waits: dict[Attem
     return SetWait(None)
 
 
-def _creates(run: Situation, wait: SetWait, failing: FinishRun | None) -> Iterator[CreatePod]:
+def _startable(run: Situation, wait: SetWait, failing: FinishRun | None) -> tuple[CaseKey, ...]:
+    """Return the cases that could start now if there were a slot for each, as many as the parallelism leaves room."""
     if failing is not None or run.view.policy.suspend or wait.until or run.store_away_since is not None:
-        return
+        return ()
+    cases = (
+        case
+        for case in run.unsettled
+        if case not in run.open_cases and case not in run.sealed and run.not_before(case) <= run.now
+    )
+    room = free_slots(run.view.policy.parallelism, None, len(run.alive), len(run.in_flight))
+    return tuple(islice(cases, room))
+
+
+def _creates(run: Situation, startable: tuple[CaseKey, ...]) -> Iterator[CreatePod]:
     free = free_slots(run.view.policy.parallelism, run.view.slots, len(run.alive), len(run.in_flight))
-    for case in run.unsettled:
-        if free == 0:
-            return
-        if case in run.open_cases or case in run.sealed or run.not_before(case) > run.now:
-            continue
+    for case in startable[:free]:
         yield CreatePod(next_attempt(case, (row.key for row in run.rows.get(case, ()))))
-        free -= 1
+
+
+def _for_slots(run: Situation, wait: SetWait, startable: tuple[CaseKey, ...]) -> SetWait:
+    """Say of a run that could start and has no slot at all that it waits for one."""
+    if wait.reason is not None or not startable or run.used or run.view.slots != 0:
+        return wait
+    return SetWait(RunReason.WAITING_FOR_SLOTS, f"{len(startable)} cases wait for a slot of a pool that is used up")
 
 
 def _finish(run: Situation, failing: FinishRun | None) -> Iterator[FinishRun]:

@@ -29,13 +29,14 @@ from casewarden.relay.reviewer import KubeReviewer
 
 __all__ = ["main"]
 
+_STORE_HELP = "where evidence is kept: file:///path, s3://bucket/prefix?endpoint=https://host, or memory: for a trial"
 _LOG = logging.getLogger("casewarden.relay")
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     made = argparse.ArgumentParser(prog="casewarden-relay", description="Take evidence in and give it out.")
-    made.add_argument("--store", required=True, help="where evidence is kept: file:///path, or memory: for a trial")
+    made.add_argument("--store", required=True, help=_STORE_HELP)
     made.add_argument("--listen", default="0.0.0.0:8080", help="address and port (default %(default)s)")
     made.add_argument(
         "--operator-user",

@@ -39,6 +39,9 @@ QUIET = {
     'casewarden_api_requests_total{code="2xx"}': "0+100x300",
     'casewarden_api_requests_total{code="5xx"}': "0+0x300",
     "casewarden_event_loop_lag_seconds": "0+0x300",
+    'casewarden_relay_model_calls_total{endpoint="e", outcome="budget"}': "0+0x300",
+    'casewarden_relay_model_calls_total{endpoint="e", outcome="retried"}': "0+0x300",
+    'casewarden_relay_model_calls_total{endpoint="e", outcome="answered"}': "0+50x300",
     "casewarden_run_scores_not_shown": "0+0x300",
 }
 TROUBLE = {
@@ -55,6 +58,8 @@ TROUBLE = {
     "CasewardenThrottled": ('casewarden_pod_create_throttled_total{cause="quota"}', "0+1x300"),
     "CasewardenApiErrors": ('casewarden_api_requests_total{code="5xx"}', "0+50x300"),
     "CasewardenLoopSlow": ("casewarden_event_loop_lag_seconds", "5+0x300"),
+    "CasewardenModelBudgetSpent": ('casewarden_relay_model_calls_total{endpoint="e", outcome="budget"}', "0+1x300"),
+    "CasewardenModelThrottled": ('casewarden_relay_model_calls_total{endpoint="e", outcome="retried"}', "0+40x300"),
     "CasewardenScoresNotShown": ("casewarden_run_scores_not_shown", "3+0x300"),
 }
 
@@ -134,6 +139,10 @@ def move(metrics: PrometheusMetrics, relay: RelayMetrics) -> None:
     relay.seals.labels("first").inc()
     relay.stored_bytes.labels("bundle").inc(1000)
     relay.store_errors.inc()
+    relay.model_calls.labels("team-gpt", "budget").inc()
+    relay.model_tokens.labels("team-gpt", "prompt").inc(100)
+    relay.model_inside.labels("team-gpt").set(1)
+    relay.model_waiting.labels("team-gpt").set(1)
 
 
 def test_promtool_finds_no_fault_with_the_pages_that_are_scraped() -> None:

@@ -29,6 +29,8 @@ NAMES = {
     "casewarden_ledger_rows_total", "casewarden_api_request_duration_seconds", "casewarden_step_duration_seconds",
     "casewarden_oldest_progress_seconds", "casewarden_parallelism", "casewarden_leader",
     "casewarden_run_scores_not_shown", *OF_ONE_RUN,
+    "casewarden_slots", "casewarden_slots_longest_wait_seconds",
+    "casewarden_slots_solve_seconds",
 }  # fmt: skip
 
 
@@ -47,7 +49,8 @@ def test_each_has_a_help_text_and_no_label_that_grows_with_what_runs(metric: Met
         assert definition.names == ("namespace", "run", "task", "candidate", *OF_ONE_RUN[metric])
         assert definition.type == "gauge"
     else:
-        assert definition.open == ()
+        # The pools are the administrator's, in the catalogue.
+        assert definition.open == (("pool",) if metric is Metric.SLOTS else ())
         assert not {"run", "namespace"} & set(definition.names)
     for values in definition.labels.values():
         assert 0 < len(values) < 64

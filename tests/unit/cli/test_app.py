@@ -15,8 +15,8 @@ from casewarden.cli.reference import reference
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
 COMMANDS = [
-    "run", "evaluate", "apply", "get", "watch", "cases", "show", "plan", "validate", "verify", "selftest", "report",
-    "export", "version",
+    "run", "evaluate", "apply", "get", "watch", "slots", "cases", "show", "plan", "validate", "verify", "selftest",
+    "report", "export", "version",
 ]  # fmt: skip
 
 

@@ -72,7 +72,7 @@ async def _late(clock: ManualClock, seconds: float) -> None:
 async def test_the_pages_answer_for_it(still: float, status: int) -> None:
     setup = Setup()
     await setup.clock.advance(still)
-    runner = await serve(setup.health, lambda: b"casewarden_runs 0\n", "127.0.0.1", 0)
+    runner = await serve(setup.health, lambda: b"casewarden_runs 0\n", lambda: {"pools": []}, "127.0.0.1", 0)
     url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     async with ClientSession() as session:
         async with session.get(f"{url}/healthz") as answer:
@@ -84,4 +84,6 @@ async def test_the_pages_answer_for_it(still: float, status: int) -> None:
             assert answer.status == 503
         async with session.get(f"{url}/metrics") as answer:
             assert await answer.text() == "casewarden_runs 0\n"
+        async with session.get(f"{url}/slots") as answer:
+            assert await answer.json() == {"pools": []}
     await runner.cleanup()

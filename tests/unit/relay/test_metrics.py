@@ -12,6 +12,11 @@ LABELS: dict[str, tuple[str, ...]] = {
     "casewarden_relay_seals": ("outcome",),
     "casewarden_relay_store_unavailable": (),
     "casewarden_relay_uploads": (),
+    # Endpoints are the admin's: as many as the catalogue has.
+    "casewarden_relay_model_calls": ("endpoint", "outcome"),
+    "casewarden_relay_model_tokens": ("endpoint", "kind"),
+    "casewarden_relay_model_slots_used": ("endpoint",),
+    "casewarden_relay_model_waiting": ("endpoint",),
     "casewarden_relay_swept_runs": (),
     "casewarden_relay_build_info": ("version",),
 }
@@ -22,6 +27,10 @@ def test_these_are_the_metrics_and_their_labels() -> None:
     metrics.requests.labels("claim", "200").inc()
     metrics.seconds.labels("claim").observe(1)
     metrics.claims.labels("won").inc()
+    metrics.model_calls.labels("team-gpt", "answered").inc()
+    metrics.model_tokens.labels("team-gpt", "prompt").inc()
+    metrics.model_inside.labels("team-gpt").set(1)
+    metrics.model_waiting.labels("team-gpt").set(1)
     found = {
         family.name: {
             tuple(label for label in sample.labels if label != "le")
