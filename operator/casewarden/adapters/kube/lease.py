@@ -172,11 +172,8 @@ def _configuration(connection: Connection) -> Configuration:
             target.api_key["authorization"] = await connection.token.header() or ""
 
     if connection.token is not None:
-<<<<<<< HEAD
         # The library asks the hook only where there is a key already.
         configuration.api_key["authorization"] = ""
-=======
->>>>>>> ha4
         configuration.refresh_api_key_hook = refresh
     made: Configuration = configuration
     return made
