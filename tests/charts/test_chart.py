@@ -291,12 +291,14 @@ def test_what_the_flags_name_is_mounted(documents: list[Document]) -> None:
     (operator,) = by_name["casewarden-operator"]["containers"]
     (relay,) = by_name["casewarden-relay"]["containers"]
     settings = parse_settings(operator["args"], {})
-    store = relay_parser().parse_args(relay["args"]).store.removeprefix("file://")
-    for path, container, pod in (
+    store = relay_parser().parse_args(relay["args"]).store
+    named_by_flags = [
         (str(Path(settings.catalogue).parent), operator, by_name["casewarden-operator"]),
         (str(Path(settings.relay_token_file).parent), operator, by_name["casewarden-operator"]),
-        (store, relay, by_name["casewarden-relay"]),
-    ):
+    ]
+    if store.startswith("file://"):
+        named_by_flags.append((store.removeprefix("file://"), relay, by_name["casewarden-relay"]))
+    for path, container, pod in named_by_flags:
         (mount,) = [mount for mount in container["volumeMounts"] if mount["mountPath"] == path]
         assert mount["name"] in {volume["name"] for volume in pod["volumes"]}
 
