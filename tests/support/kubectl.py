@@ -38,7 +38,7 @@ class Kubectl:
         )
         if check and done.returncode:
             raise KubectlError(f"kubectl {' '.join(args)}: {done.stderr.strip() or done.stdout.strip()}")
-        return done.stdout if done.returncode == 0 else done.stderr
+        return done.stdout or ("" if done.returncode == 0 else done.stderr)
 
     def apply(self, *documents: Mapping[str, Any]) -> None:
         """Apply objects."""
