@@ -86,7 +86,7 @@ test-shim: ## Test the shim
 
 .PHONY: test-python
 test-python: setup ## Unit, contract, component, chart and documentation tests
-	$(PYTEST) -q -m 'not cluster' --ignore=tests/cluster
+	$(PYTEST) -q -n auto --dist loadfile -m 'not cluster' --ignore=tests/cluster
 
 .PHONY: test-cluster
 test-cluster: setup ## Tests on a real cluster, made for them and ended after them
