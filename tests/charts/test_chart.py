@@ -222,8 +222,8 @@ def test_the_operator_and_the_relay_may_do_what_they_do_and_no_more(plain: list[
         return {(resource, verb) for resource in resources.split() for verb in verbs.split()}
 
     assert of("casewarden-operator") == (
-        may("evalruns", "get list watch delete")
-        | may("auditruns", "get list watch")
+        may("evalruns", "get list watch create patch delete")
+        | may("auditruns", "get list watch delete")
         | may("evalruns/status auditruns/status", "patch")
         | may("pods", "get list watch create delete")
         | may("pods/log", "get")
@@ -426,7 +426,7 @@ def test_everything_of_the_release_is_in_its_namespace(helm: str) -> None:
     [
         ({"operator": {"replicas": 4}}, "operator/replicas"),
         ({"operater": {}}, "operater"),
-        ({"relay": {"storage": {"type": "s3"}}}, "relay/storage/type"),
+        ({"relay": {"storage": {"type": "nfs"}}}, "relay/storage/type"),
         ({"relay": {"storage": {"size": "much"}}}, "relay/storage/size"),
         ({"relay": {"retentionDays": -1}}, "relay/retentionDays"),
         ({"relay": {"resources": {"limits": {"memory": None}}}}, "relay/resources"),
@@ -452,7 +452,7 @@ def test_a_value_that_cannot_be_is_refused_by_name(helm: str, values: dict[str, 
 
 def _leaves(node: Any, path: str = ".Values") -> Iterator[str]:
     """The values that a template must name; what is handed on whole counts as one."""
-    whole = path.endswith((".resources", ".tasks", ".images", ".labels"))
+    whole = path.endswith((".resources", ".tasks", ".images", ".labels", ".pools"))
     if isinstance(node, dict) and node and not whole:
         for key, value in node.items():
             yield from _leaves(value, f"{path}.{key}")
@@ -549,7 +549,7 @@ def test_the_relay_of_some_namespaces_reads_pods_in_those_alone(helm: str) -> No
     owners = [d["metadata"]["namespace"] for d in of_kind(documents, "Role") if d["metadata"]["name"].endswith("relay")]
     assert owners == ["evals", "research"]
     kept = template(helm, {"relay": {"retentionDays": 1}})
-    assert {"apiGroups": ["casewarden.dev"], "resources": ["evalruns"], "verbs": ["list"]} in named(
+    assert {"apiGroups": ["casewarden.dev"], "resources": ["evalruns", "auditruns"], "verbs": ["list"]} in named(
         kept, "ClusterRole", "casewarden-relay"
     )["rules"]
 

@@ -61,6 +61,16 @@ class Page:
         while not await self.evaluate("document.querySelector('#count')?.textContent"):
             assert time.monotonic() < until, self.troubles()
             await asyncio.sleep(0.02)
+        # What is typed before a page's first frame is dropped.
+        await self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
+
+    async def appearing(self, selector: str) -> str:
+        """Return the text of the first such node once there is one: a page acts on its events a little later."""
+        until = time.monotonic() + 60
+        while (text := await self.evaluate(f"document.querySelector({json.dumps(selector)})?.textContent")) is None:
+            assert time.monotonic() < until, f"nothing is {selector}: {self.troubles()}"
+            await asyncio.sleep(0.02)
+        return str(text)
 
     async def press(self, key: str, code: int, text: str = "") -> None:
         """Press and release a key."""

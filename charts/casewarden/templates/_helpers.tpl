@@ -31,11 +31,10 @@ http://casewarden-relay.{{ .Release.Namespace }}.svc:8080
 
 {{- define "casewarden.store" -}}
 {{- if eq .Values.relay.storage.type "s3" -}}
-{{- $s3 := .Values.relay.storage.s3 -}}
-{{- $query := list (printf "path_style=%t" $s3.pathStyle) -}}
-{{- with $s3.endpoint }}{{ $query = append $query (printf "endpoint=%s" (urlquery .)) }}{{ end -}}
-{{- with $s3.region }}{{ $query = append $query (printf "region=%s" (urlquery .)) }}{{ end -}}
-s3://{{ required "relay.storage.s3.bucket: name the bucket that evidence is kept in" $s3.bucket }}/{{ $s3.prefix }}?{{ join "&" $query }}
+{{- $query := list (printf "path_style=%t" .Values.relay.storage.s3.pathStyle) -}}
+{{- with .Values.relay.storage.s3.endpoint }}{{ $query = append $query (printf "endpoint=%s" (urlquery .)) }}{{ end -}}
+{{- with .Values.relay.storage.s3.region }}{{ $query = append $query (printf "region=%s" (urlquery .)) }}{{ end -}}
+s3://{{ required "relay.storage.s3.bucket: name the bucket that evidence is kept in" .Values.relay.storage.s3.bucket }}/{{ .Values.relay.storage.s3.prefix }}?{{ join "&" $query }}
 {{- else -}}
 file:///var/lib/casewarden
 {{- end -}}

@@ -17,6 +17,9 @@ from casewarden.core.verify import verify_run
 from casewarden.local.run import LocalResult
 from casewarden_sdk.workspace import digest_workspace, workspace_of
 
+SERVER = {"image": "x", "argv": ["x"], "port": 1}
+MODEL = {"endpoint": "e", "name": "m"}
+
 
 def condition(result: LocalResult, name: str) -> tuple[str, str, str]:
     found = next(item for item in result.status["conditions"] if item["type"] == name)
@@ -111,7 +114,8 @@ async def test_limits_of_the_run_reach_the_candidate(run):
         ({"pack": "no.such.module:PACK"}, "Planned", "PlanFailed", "No module named"),
         ({"pack": "support.packs:NOPE"}, "Planned", "PlanFailed", "has no NOPE"),
         ({"pack": None, "task": {"image": "x:1"}}, "Accepted", "UnknownTask", "name the pack instead"),
-        ({"candidate": {"server": {"image": "x", "argv": ["x"], "port": 1}}}, "Accepted", "NotYet", "not supported"),
+        ({"candidate": {"server": SERVER}}, "Accepted", "InvalidSpec", "spec.candidate.server: a local run"),
+        ({"candidate": {"model": MODEL}}, "Accepted", "InvalidSpec", "spec.candidate.model: a local run"),
         ({"candidate": {"program": {"workspace": {"configMap": "a"}}}}, "Accepted", "WorkspaceMissing", "are not here"),
     ],
 )

@@ -81,9 +81,20 @@ async def test_a_malformed_spec_is_refused_with_field_value_and_cure() -> None:
 
 async def test_what_a_later_version_brings_is_not_yet() -> None:
     async with a_stage() as stage, stage.operator():
-        stage.apply(a_run(candidate={"model": {"endpoint": "e", "name": "m"}}))
+        stage.apply(a_run(baseline={"evalRun": "x"}))
         await stage.finished()
         assert stage.condition("Accepted")["reason"] == "NotYet"
+        assert "spec.baseline" in stage.condition("Accepted")["message"]
+        assert not stage.api.all("pods")
+
+
+async def test_a_model_behind_an_endpoint_that_nobody_set_up_is_refused() -> None:
+    async with a_stage() as stage, stage.operator():
+        stage.apply(a_run(candidate={"model": {"endpoint": "e", "name": "m"}}))
+        await stage.finished()
+        assert stage.condition("Accepted")["reason"] == "UnknownEndpoint"
+        assert "spec.candidate.model.endpoint" in stage.condition("Accepted")["message"]
+        assert not stage.api.all("pods")
 
 
 async def test_a_refusal_of_the_pack_is_told_with_its_field() -> None:

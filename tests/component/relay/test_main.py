@@ -62,7 +62,7 @@ def fetch(port: int, path: str, token: str = "") -> tuple[int, bytes]:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--store", "s3://x"], "scheme must be one of"),
+        (["--store", "gs://x"], "scheme must be one of"),
         (["--store", "file://relative/path"], "absolute path"),
         (["--store", "memory:", "--listen", "8080x"], "ADDRESS:PORT"),
         (["--store", "memory:", "--kubeconfig", "/nowhere"], "/nowhere"),

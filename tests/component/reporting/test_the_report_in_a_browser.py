@@ -66,7 +66,7 @@ async def test_a_transcript_is_reached_and_read_by_keyboard_alone(page: Page, tm
     assert await page.evaluate("document.activeElement.textContent") == "failed first, seed 17, evals/one"
     await page.press("Enter", 13, "\r")
     assert await page.evaluate("document.querySelector('details.case').open") is True
-    text = await page.evaluate("document.querySelector('details.case > div').textContent")
+    text = await page.appearing("details.case > div")
     assert "expected 3" in text
     assert "basic FAIL" in text
     assert "I give up" in text
