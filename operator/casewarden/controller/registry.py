@@ -43,13 +43,13 @@ class Registry:
         """Wake the task of a run or an audit, if it has one."""
         if (task := self._runs.get(run_uid) or self._audits.get(run_uid)) is not None:
             task.wake()
+        else:
+            self._services.slots.pods_changed()
 
     def wake_all(self) -> None:
         """Wake every run: an audit has ended that some of them may be waiting for."""
         for task in self._runs.values():
             task.wake()
-        else:
-            self._services.slots.pods_changed()
 
     def eval_run(self, type_: str | None, body: Manifest) -> None:
         """Take note of an EvalRun: ``type_`` is ``ADDED``, ``MODIFIED``, ``DELETED``, or None from a list."""

@@ -175,7 +175,8 @@ class World:
         )  # fmt: skip
         self._operators.append(operator)
         async with operator:
-            runs = Informer(client, EVAL_RUNS, None, "", _Events(operator), clock=self.clock, metrics=NoMetrics())
+            events = _Events(operator.registry.eval_run)
+            runs = Informer(client, EVAL_RUNS, None, "", events, clock=self.clock, metrics=NoMetrics())
             source = asyncio.create_task(runs.run())
             try:
                 await wire.dead.wait()
