@@ -74,10 +74,6 @@ def _coredns(folder: Path) -> None:
     shutil.copy2(programs.ensure(programs.CLUSTER) / "coredns", folder / "coredns")
 
 
-def _s3(folder: Path) -> None:
-    shutil.copy2(programs.ensure(programs.S3) / "versitygw", folder / "versitygw")
-
-
 def _base(folder: Path) -> None:
     """A small Debian with apt in it. It is made once and then kept: see `base_archive`."""
     archive = base_archive()
@@ -159,7 +155,6 @@ IMAGES: dict[str, Image] = {
         Image("base", prepare=_base, upstream=f"docker.io/library/debian:{DEBIAN}-slim"),
         Image("pause", prepare=_pause),
         Image("coredns", prepare=_coredns),
-        Image("s3", prepare=_s3),
         Image("python", base="base"),
         Image(
             "evidence",

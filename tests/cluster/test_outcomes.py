@@ -96,7 +96,6 @@ FACTS = {
     "recorder-killed": Fact(killed(EVIDENCE), [(*LOST_ONCE, "EvidenceFailed"), VERDICT]),
     "recorder-out-of-memory": Fact(starved(EVIDENCE), [(*LOST_ONCE, "EvidenceFailed"), VERDICT]),
     "driver-killed": Fact(killed(TASK), [(*LOST_ONCE, "TaskFailed"), VERDICT]),
-    "driver-out-of-memory": Fact(starved(TASK), [(*LOST_ONCE, "TaskFailed"), VERDICT]),
     "candidate-killed": Fact(killed(CANDIDATE), [(*BY_ITS_OWN, "ShimLost")]),
     "environment-budget-spent": Fact(
         evicted, [(*LOST_ONCE, "Evicted")], {"retries": {"environment": 0}}, valid=False
