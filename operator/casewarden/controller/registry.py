@@ -14,7 +14,8 @@ from casewarden.controller.run_task import RunTask, is_finished
 from casewarden.controller.scores import Scores
 from casewarden.controller.services import Services
 from casewarden.core.audit_children import LABEL_AUDIT_UID
-from casewarden.ports.kube import AUDIT_RUNS, EVAL_RUNS, Conflict, Kind, KubeError, Manifest, NotFound
+from casewarden.core.model import PodRecord
+from casewarden.ports.kube import AUDIT_RUNS, EVAL_RUNS, PODS, Conflict, Kind, KubeError, Manifest, NotFound
 from casewarden.ports.metrics import Metric
 
 __all__ = ["Registry"]
@@ -32,6 +33,8 @@ class Registry:
         self._runs: dict[str, RunTask] = {}
         self._audits: dict[str, AuditTask] = {}
         self._work: set[asyncio.Task[None]] = set()
+        # Runs that are over and keep no pods.
+        self._empty: set[str] = set()
         self._scores = Scores()
         self._progress: dict[str, tuple[object, float]] = {}
         self._is_closed = False
@@ -45,6 +48,7 @@ class Registry:
             task.wake()
         else:
             self._services.slots.pods_changed()
+            self._clear(run_uid)
 
     def wake_all(self) -> None:
         """Wake every run: an audit has ended that some of them may be waiting for."""
@@ -58,7 +62,9 @@ class Registry:
             audit.child(type_, body)
         if type_ == "DELETED" or body["metadata"].get("deletionTimestamp"):
             self._services.timers.cancel(("ttl", uid))
+            self._services.timers.cancel(("strays", uid))
             self._services.slots.leave(uid)
+            self._empty.discard(uid)
             self._scores.gone(uid)
             if (task := self._runs.pop(uid, None)) is not None:
                 log.info("run %s is deleted", task.state.run)
@@ -66,7 +72,10 @@ class Registry:
             return
         self._scores.saw(body)
         if is_finished(body):
+            if (body.get("spec") or {}).get("keepPods", "Never") == "Never":
+                self._empty.add(uid)
             self._plan_deletion(uid, body)
+            self._clear(uid)
         if (task := self._runs.get(uid)) is not None:
             task.saw(body)
         elif not is_finished(body) and not self._is_closed:
@@ -139,6 +148,7 @@ class Registry:
     def _ended(self, uid: str) -> None:
         self._runs.pop(uid, None)
         self._services.slots.leave(uid)
+        self._clear(uid)
 
     def _audit_ended(self, uid: str) -> None:
         self._audits.pop(uid, None)
@@ -163,6 +173,25 @@ class Registry:
             log.warning("run %s/%s cannot be deleted: %s", meta["namespace"], meta["name"], error)
             again = self._services.clock.now() + _AGAIN_SECONDS
             self._services.timers.set(("ttl", uid), again, lambda: self._start(self._delete(uid, body, kind)))
+
+    def _clear(self, uid: str) -> None:
+        """Delete pods that came after their run's end: a create of an operator that is long dead may land late."""
+        if uid not in self._empty or uid in self._runs or self._is_closed:
+            return
+        for pod in self._services.pods.pods(uid):
+            if pod.deleted_at is None:
+                self._start(self._delete_stray(uid, pod))
+
+    async def _delete_stray(self, uid: str, pod: PodRecord) -> None:
+        try:
+            log.info("pod %s/%s: its run is over", pod.namespace, pod.name)
+            await self._services.api.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
+        except (NotFound, Conflict):
+            return
+        except KubeError as error:
+            log.warning("pod %s/%s cannot be deleted: %s", pod.namespace, pod.name, error)
+            again = self._services.clock.now() + _AGAIN_SECONDS
+            self._services.timers.set(("strays", uid), again, lambda: self._clear(uid))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
