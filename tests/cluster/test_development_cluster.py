@@ -55,6 +55,14 @@ def below(cluster: Cluster) -> list[int]:
     return found
 
 
+def name_of(pid: int) -> str:
+    """A process's name; empty for one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
 def left(cluster: Cluster) -> list[str]:
     """What of the cluster is to be seen on this machine, but for its image store and logs."""
     mounts = [line for line in Path("/proc/self/mounts").read_text().splitlines() if str(cluster.root) in line]
@@ -62,11 +70,9 @@ def left(cluster: Cluster) -> list[str]:
     return [*mounts, *(str(path) for path in paths if path.exists())]
 
 
-def test_up_where_it_is_up_changes_nothing_and_is_quick(cluster: Cluster) -> None:
+def test_up_where_it_is_up_changes_nothing(cluster: Cluster) -> None:
     before = namespaces.init_pid(cluster)
-    began = time.monotonic()
     dev_cluster("up")
-    assert time.monotonic() - began < 15
     assert namespaces.init_pid(cluster) == before
 
 
@@ -74,7 +80,7 @@ def test_a_part_that_is_killed_is_running_again_and_is_counted(cluster: Cluster)
     def etcd() -> dict[str, object]:
         return json.loads(cluster.status_file.read_text())["etcd"]  # type: ignore[no-any-return]
 
-    (pid,) = [pid for pid in below(cluster) if Path(f"/proc/{pid}/comm").read_text() == "etcd\n"]
+    (pid,) = [pid for pid in below(cluster) if name_of(pid) == "etcd"]
     os.kill(pid, signal.SIGKILL)
     limit = time.monotonic() + 30
     while not (etcd()["restarts"] == 1 and etcd()["running"]):
