@@ -63,13 +63,6 @@ def killed(word: str) -> Strike:
     return strike
 
 
-def starved(word: str) -> Strike:
-    def strike(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
-        strikes.starve(strikes.process(pod, word))
-
-    return strike
-
-
 EVIDENCE, CANDIDATE, TASK = "casewarden.casepod", "shim", "drive"
 LOST_ONCE = ("environment", "environment_error")
 VERDICT = ("verdict", "failed", None)
@@ -94,7 +87,6 @@ FACTS = {
     "own-volume-full": Fact(own_volume_full, [(*BY_ITS_OWN, "StorageLimit")]),
     "deleted": Fact(deleted, [("interruption", "environment_error", "Deleted"), VERDICT]),
     "recorder-killed": Fact(killed(EVIDENCE), [(*LOST_ONCE, "EvidenceFailed"), VERDICT]),
-    "recorder-out-of-memory": Fact(starved(EVIDENCE), [(*LOST_ONCE, "EvidenceFailed"), VERDICT]),
     "driver-killed": Fact(killed(TASK), [(*LOST_ONCE, "TaskFailed"), VERDICT]),
     "candidate-killed": Fact(killed(CANDIDATE), [(*BY_ITS_OWN, "ShimLost")]),
     "environment-budget-spent": Fact(

@@ -93,25 +93,6 @@ def process(pod: dict[str, Any], word: str) -> int:
     return found[0]
 
 
-def starve(pid: int) -> None:
-    """Leave a container so little memory that its next use of any is its last."""
-    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
-        _, kinds, path = line.split(":", 2)
-        if "memory" in kinds.split(","):
-            folder = Path(f"/sys/fs/cgroup/memory{path}")
-            used = int((folder / "memory.usage_in_bytes").read_text())
-            for least in range(used // 2, used + (1 << 20), 64 << 10):
-                try:
-                    (folder / "memory.limit_in_bytes").write_text(str(least))
-                    return
-                except OSError:
-                    continue
-        elif not kinds and (folder := Path(f"/sys/fs/cgroup{path}")).joinpath("memory.max").exists():
-            (folder / "memory.max").write_text("4096")
-            return
-    raise AssertionError(f"process {pid} is in no memory cgroup that this machine shows")
-
-
 @contextmanager
 def relay_away(kubectl: Kubectl) -> Iterator[None]:
     """Make the relay unreachable, with all that it keeps left as it is."""
