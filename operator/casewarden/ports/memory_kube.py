@@ -24,7 +24,7 @@ from casewarden.ports.kube import (
     WatchEvent,
 )
 
-__all__ = ["MemoryKube"]
+__all__ = ["MemoryKube", "merge_patch"]
 
 _DATA = frozenset({"data", "binaryData"})
 
@@ -97,7 +97,7 @@ class MemoryKube:
         if old.get("immutable") and _DATA & body.keys():
             raise Invalid(422, "Invalid", "field is immutable when `immutable` is set")
         patch = {key: value for key, value in body.items() if (key == "status") == (subresource == "status")}
-        return await self._store(kind, "MODIFIED", _merge(old, patch))
+        return await self._store(kind, "MODIFIED", merge_patch(old, patch))
 
     async def watch(
         self, kind: Kind, namespace: str | None, version: str, labels: str = "", seconds: int = 300
@@ -150,7 +150,8 @@ class MemoryKube:
             self._changed.notify_all()
 
 
-def _merge(target: Any, patch: Any) -> Any:
+def merge_patch(target: Any, patch: Any) -> Any:
+    """Apply a merge patch (RFC 7386) and return the result; what is given is left as it was."""
     if not isinstance(patch, dict):
         return copy.deepcopy(patch)
     result = dict(target) if isinstance(target, dict) else {}
@@ -158,5 +159,5 @@ def _merge(target: Any, patch: Any) -> Any:
         if value is None:
             result.pop(key, None)
         else:
-            result[key] = _merge(result.get(key), value)
+            result[key] = merge_patch(result.get(key), value)
     return result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -58,19 +57,6 @@ class ApiError(Exception):
 
 def stamp(seconds: float) -> str:
     return datetime.datetime.fromtimestamp(seconds, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def merge(target: Any, patch: Any) -> Any:
-    """RFC 7386."""
-    if not isinstance(patch, dict):
-        return copy.deepcopy(patch)
-    result = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            result.pop(key, None)
-        else:
-            result[key] = merge(result.get(key), value)
-    return result
 
 
 def selector(text: str) -> Callable[[Object], bool]:

@@ -16,7 +16,9 @@ from contextlib import contextmanager
 
 from aiohttp import web
 
-from .parts import Address, ApiError, Fault, Object, Watcher, address_of, discovery, merge, selector, stamp
+from casewarden.ports.memory_kube import merge_patch
+
+from .parts import Address, ApiError, Fault, Object, Watcher, address_of, discovery, selector, stamp
 
 
 class FakeApi:
@@ -112,7 +114,7 @@ class FakeApi:
     def update(self, plural: str, namespace: str, name: str, patch: Object) -> Object:
         """Merge a patch into an object, status included, as kubelets and users do."""
         old = self.objects[plural, namespace, name]
-        return self._store(plural, "MODIFIED", merge(old, patch))
+        return self._store(plural, "MODIFIED", merge_patch(old, patch))
 
     def delete(self, plural: str, namespace: str, name: str, *, now_: bool = False) -> None:
         self._delete(Address(plural, namespace, name, ""), {"gracePeriodSeconds": 0} if now_ else {})
@@ -279,7 +281,7 @@ class FakeApi:
             patch = {"status": body.get("status")}
         elif address.plural.endswith("runs"):
             patch.pop("status", None)
-        new = merge(old, patch)
+        new = merge_patch(old, patch)
         if new == old:
             return old
         return self._store(address.plural, "MODIFIED", new)
@@ -302,7 +304,7 @@ class FakeApi:
             raise ApiError(409, "Conflict", "the UID in the precondition does not match")
         graceful = address.plural == "pods" and options.get("gracePeriodSeconds") != 0 and self.grace > 0
         if graceful and "deletionTimestamp" not in item["metadata"]:
-            marked = merge(
+            marked = merge_patch(
                 item, {"metadata": {"deletionTimestamp": stamp(self.clock()), "deletionGracePeriodSeconds": 0}}
             )
             item = self._store("pods", "MODIFIED", marked)
