@@ -295,7 +295,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     Row(
         4,
-        "an environment container died during an action of the agent, with no pod-level disruption; or its storage is "
+        "an environment container died after the agent's first action, with no pod-level disruption; or its storage is "
         "what an eviction names",
         "verdict", "agent_error", "none", (_R.SANDBOX_KILLED,), _BOTH, _sandbox_overfilled,
     ),
@@ -330,7 +330,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     Row(
         9,
-        "the sidecar, the task or an environment container failed outside any action of the agent, or the pod passed "
+        "the sidecar or the task failed, or an environment container before any action of the agent, or the pod passed "
         "its deadline",
         "environment", "environment_error", "environment", _OWN_FAILURES,
         "the driver, in its termination message; the operator, from the pod", _own_container_failed,
