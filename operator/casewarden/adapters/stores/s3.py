@@ -30,6 +30,8 @@ _IN_MEMORY: Final = 1 << 20
 _LARGE_AT_ONCE: Final = 3
 _MARK: Final = "casewarden-writer"
 _SECONDS: Final = 60
+_UNDECIDED_TRIES: Final = 6
+_UNDECIDED_WAIT: Final = 0.1
 _T = TypeVar("_T")
 
 
@@ -160,14 +162,30 @@ class S3Store:
     async def _send(self, key: str, name: str, data: bytes, only_first: bool) -> bool:
         mark = secrets.token_hex(16)
         mode: Any = "create" if only_first else "overwrite"
+        for attempt in range(_UNDECIDED_TRIES):
+            try:
+                await obstore.put_async(
+                    self._bucket, name, data, attributes={_MARK: mark}, mode=mode, use_multipart=False
+                )
+                return True
+            except AlreadyExistsError:
+                first = await self._first(key, name)
+            except (BaseError, OSError) as error:
+                raise self._away(error) from error
+            if first is not None:
+                return first == mark
+            await asyncio.sleep(_UNDECIDED_WAIT * (attempt + 1))
+        raise StoreUnavailable(f"{self.address}: writes of {key} refused one another {_UNDECIDED_TRIES} times")
+
+    async def _first(self, key: str, name: str) -> str | None:
+        """Return the mark of the call that was first, or None while several are under way: S3 refuses some of them
+        (409) before any has made the object.
+        """
         try:
-            await obstore.put_async(self._bucket, name, data, attributes={_MARK: mark}, mode=mode, use_multipart=False)
-        except AlreadyExistsError:
-            first = await self._call(key, obstore.get_async(self._bucket, name, options={"head": True}))
-            return bool(first.attributes.get(_MARK) == mark)
-        except (BaseError, OSError) as error:
-            raise self._away(error) from error
-        return True
+            answer = await self._call(key, obstore.get_async(self._bucket, name, options={"head": True}))
+        except NotFound:
+            return None
+        return str(answer.attributes.get(_MARK, ""))
 
 
 def _options(address: str, query: Mapping[str, str]) -> dict[str, Any]:
