@@ -14,6 +14,7 @@ from casewarden.cli.failure import GOOD, INTERRUPTED, INVALID, Failure
 from casewarden.cli.options import (
     ContextOption,
     ExportFormat,
+    ImportKind,
     KubeconfigOption,
     NamespaceOption,
     OutOption,
@@ -423,6 +424,22 @@ def compare(
     from casewarden.cli.comparing import compare as command
 
     _ended(command(Access(kubeconfig, context, namespace, system_namespace), run, baseline, output))
+
+
+@app.command("import")
+def import_command(
+    kind: Annotated[ImportKind, typer.Argument(help="Whose configuration it is.", show_default=False)],
+    config: Annotated[Path, typer.Argument(help="The assignment file.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder that the files are written to.")] = Path("imported"),
+    dataset: Annotated[
+        str, typer.Option("--dataset", help="Name under which the catalogue has the AgentBench checkout.")
+    ] = "agentbench",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Turn an AgentBench assignment into EvalRuns, endpoints for the chart's values, and Secrets."""
+    from casewarden.cli.importing import import_agentbench
+
+    raise typer.Exit({ImportKind.AGENTBENCH: import_agentbench}[kind](config, dataset, out, output))
 
 
 @app.command()
