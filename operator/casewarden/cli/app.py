@@ -350,12 +350,25 @@ def report(
         list[str],
         typer.Argument(metavar="RUN…", help="Names of runs of the cluster, or folders of runs.", show_default=False),
     ],
-    out: Annotated[str, typer.Option("--out", "-o", help="File to write; - is standard output.")] = "report.html",
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", help="File to write; - is standard output. Default: report.html.", show_default=False
+        ),
+    ] = "",
     max_mib: Annotated[
         int,
         typer.Option("--max-mib", min=0, max=1024, help="MiB of transcripts at most, those of failing cases first."),
     ] = 16,
     passed: Annotated[bool, typer.Option("--passed", help="Transcripts of cases that passed, too.")] = False,
+    agentbench: Annotated[
+        bool,
+        typer.Option(
+            "--agentbench",
+            help="No page: the main metrics of AgentBench's environments and the paper's overall score. "
+            "With --out as JSON.",
+        ),
+    ] = False,
     namespace: NamespaceOption = "",
     context: ContextOption = "",
     kubeconfig: KubeconfigOption = "",
@@ -364,9 +377,12 @@ def report(
     """Write one HTML page about finished runs that needs nothing else; two runs are compared case by case."""
     from casewarden.cli.cluster import Access
     from casewarden.cli.reporting import report as command
+    from casewarden.cli.reporting import report_agentbench
 
     access = Access(kubeconfig, context, namespace, system_namespace)
-    _ended(command(access, targets, out, max_mib, passed))
+    if agentbench:
+        _ended(report_agentbench(access, targets, out))
+    _ended(command(access, targets, out or "report.html", max_mib, passed))
 
 
 @app.command()
