@@ -12,6 +12,7 @@ import functools
 import json
 import logging
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -47,6 +48,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 20.0
 _LONGEST_RETRY_AFTER = 300.0
 # What an answer may come to where its request sets no bound.
 _USUAL_COMPLETION = 1024
+_ROLES = 4
+_ROLE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _FLUSH_SECONDS = 1.0
 # A pod that went away is noticed this late where nothing is written to it.
 _LOOK_SECONDS = 1.0
@@ -68,6 +71,7 @@ class _Call:
     """What a pod asks for."""
 
     run_uid: str
+    role: str | None
     name: str
     path: str
     body: bytes
@@ -100,7 +104,9 @@ class _Delivery:
 class ModelCalls:
     """The endpoints of the catalogue behind one route. ``run`` it as long as the service runs."""
 
-    def __init__(self, context: Context, endpoints: Mapping[str, Endpoint], keys: Path | None = None) -> None:
+    def __init__(
+        self, context: Context, endpoints: Mapping[str, Endpoint], keys: Path | Mapping[str, str] | None = None
+    ) -> None:
         self._context = context
         self._settings = endpoints
         self._keys = keys
@@ -123,9 +129,11 @@ class ModelCalls:
         """Open the endpoints, keep usage as it grows, and at the end wait for calls under way."""
         for name, settings in self._settings.items():
             gate = Gate(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
-            key = None
-            if settings.secret is not None and self._keys is not None:
+            key: Path | str | None = None
+            if isinstance(self._keys, Path) and settings.secret is not None:
                 key = self._keys / name / settings.secret.key
+            elif isinstance(self._keys, Mapping):
+                key = self._keys.get(name)
             self._endpoints[name] = _Endpoint(settings, gate, Upstream(settings, key))
             self._context.metrics.model_inside.labels(name).set_function(functools.partial(getattr, gate, "inside"))
             self._context.metrics.model_waiting.labels(name).set_function(functools.partial(getattr, gate, "waiting"))
@@ -144,7 +152,7 @@ class ModelCalls:
         run_uid = run_uid_of(request)
         await self._context.require_reader(request, run_uid)
         usage = await self._usage_of(run_uid)
-        if usage.calls == 0:
+        if usage.calls == 0 and not any(item.calls for item in usage.models.values()):
             raise Refusal(404, "NotFound", f"run {run_uid} has made no model call")
         return web.json_response(usage.to_json())
 
@@ -161,7 +169,10 @@ class ModelCalls:
         if not endpoint.settings.allows(pod.namespace):
             raise Refusal(403, "EndpointNotAllowed", f"endpoint {name} is not for runs of namespace {pod.namespace}")
         call = self._read(request, run_uid, name, endpoint.settings, await self._document(request))
-        usage = await self._usage_of(run_uid)
+        whole = await self._usage_of(run_uid)
+        if call.role is not None and call.role not in whole.models and len(whole.models) >= _ROLES:
+            raise Refusal(400, "BadRequest", f"the run has calls of {_ROLES} models of its task already")
+        usage = whole.of(call.role)
         try:
             usage.reserve(_budget(request), call.reserved, call.cost)
         except BudgetSpent as spent:
@@ -204,8 +215,8 @@ class ModelCalls:
         prompt = estimated_tokens(prompt_bytes)
         price = settings.price
         return _Call(
-            run_uid=run_uid, name=name, path=path, body=json.dumps(document).encode(), stream=stream,
-            usage_asked=asked, prompt_bytes=prompt_bytes, reserved=prompt + bound,
+            run_uid=run_uid, role=_role(request), name=name, path=path, body=json.dumps(document).encode(),
+            stream=stream, usage_asked=asked, prompt_bytes=prompt_bytes, reserved=prompt + bound,
             cost=None if price is None else cost_of(price, prompt, bound),
             priority=_whole(request, "Casewarden-Priority"),
             patience=_seconds(request, "Casewarden-Seconds", settings.call_seconds + settings.retry_seconds),
@@ -368,6 +379,13 @@ def _outcome_word(outcome: Answer | Refusal) -> str:
     if outcome.broken is not None:
         return "broken"
     return "answered" if outcome.status < 400 else "refused"
+
+
+def _role(request: web.Request) -> str | None:
+    text = request.headers.get("Casewarden-Role")
+    if text is not None and _ROLE.fullmatch(text) is None:
+        raise Refusal(400, "BadRequest", f"Casewarden-Role {text!r} is no name of a role")
+    return text
 
 
 def _whole(request: web.Request, name: str) -> int:
