@@ -18,7 +18,7 @@ from casewarden.core.evidence import (
     run_document,
 )
 from casewarden.core.tally import tally
-from casewarden.core.usage import status_usage
+from casewarden.core.usage import kept_usage
 from casewarden.ports.evidence import Evidence
 
 __all__ = ["open_evidence", "read_usage", "seal_run"]
@@ -48,6 +48,7 @@ async def seal_run(evidence: Evidence, state: RunState) -> str:
         plan=_plan_file(state),
         results=results,
         score=counted.score.to_json(),
+        usage=state.usage,
     )
     data = json_file(document)
     await evidence.put_file(run.uid, RESULTS, results)
@@ -61,7 +62,7 @@ async def read_usage(evidence: Evidence, state: RunState) -> None:
         return
     data = await evidence.get_file(state.run.uid, USAGE)
     if data is not None:
-        state.usage = status_usage(json.loads(data))
+        state.usage = kept_usage(json.loads(data))
 
 
 def _plan_file(state: RunState) -> bytes:

@@ -37,7 +37,7 @@ from casewarden.core.run_conditions import Why
 from casewarden.core.seeds import ENTROPY_BYTES, draw_seeds
 from casewarden.core.status import Goal, StatusInput, build_status
 from casewarden.core.tally import PlanFacts, plan_facts, tally
-from casewarden.core.usage import status_usage
+from casewarden.core.usage import kept_usage, status_usage
 from casewarden.core.validate import check_endpoints, check_plan, check_spec, effective_limits, summary
 from casewarden.ports.store import Store
 from casewarden_sdk.canonical import sha256_bytes
@@ -97,6 +97,7 @@ class _LocalRun:
         self._store: Store = FolderStore(options.out)
         self._started = time.time()
         self._previous: dict[str, Any] = {}
+        self._usage: dict[str, Any] | None = None
         self._base = StatusInput(
             generation=max(run.metadata.generation, 1),
             now=self._started,
@@ -167,7 +168,8 @@ class _LocalRun:
             end = await loop.run()
         rows = tuple(loop.state.rows)
         if standing.models is not None and (used := await standing.models.usage()) is not None:
-            self._base = replace(self._base, usage=status_usage(used))
+            self._usage = kept_usage(used)
+            self._base = replace(self._base, usage=status_usage(self._usage))
         digest = await self._sum_up(facts, rows, plan_file)
         status = self._status(rows=rows, end=end, evidence_digest=digest)
         return LocalResult(status, self._uid, self._folder(), plan, rows, loop.state.logs)
@@ -194,6 +196,7 @@ class _LocalRun:
             plan=plan_file,
             results=results,
             score=tally(facts, self._spec.repeats, rows, self._base.policy).score.to_json(),
+            usage=self._usage,
         )
         await self._put(RESULTS, results)
         await self._put(RUN, json_file(document))

@@ -14,6 +14,8 @@ from support.models import free_port
 
 from casewarden.adapters.stores.zstd import decompress
 from casewarden.core.policies import retry
+from casewarden.core.verification import compare_status
+from casewarden.core.verify import verify_run
 from casewarden_sdk.bundle import unpack_bundle
 
 ONE = {"families": ["close-resolved-ticket"]}
@@ -28,6 +30,15 @@ def _no_delay(monkeypatch: pytest.MonkeyPatch) -> None:
 def models() -> Iterator[FakeModels]:
     with FakeModels(key="sk-local") as found:
         yield found
+
+
+def verify(result: Any) -> Any:
+    def read(path: str) -> bytes | None:
+        file = result.folder / path
+        return file.read_bytes() if file.is_file() else None
+
+    paths = [str(path.relative_to(result.folder)) for path in result.folder.rglob("*") if path.is_file()]
+    return verify_run(read, paths, decompress, status_digest=result.status["evidence"]["digest"])
 
 
 def transcript(result: Any) -> list[Any]:
@@ -56,6 +67,15 @@ async def test_a_model_plays_and_what_it_used_is_in_the_status(run: Any, models:
     assert usage["source"] in ("reported", "estimated")
     assert "cost" not in usage, "the endpoint has no price, and unknown is not 0"
     assert set(models.stats.keys) == {"sk-local"}
+    found = verify(result)
+    assert (found.findings, found.authenticated, found.notes) == ([], True, [])
+    assert (found.calls_in_bundles, found.usage["model_calls"]) == (models.stats.calls, models.stats.calls)
+    compare_status(found, result.status)
+    assert found.findings == []
+    run_file = result.folder / "run.json"
+    run_file.write_bytes(run_file.read_bytes().replace(b'"model_calls": %d' % models.stats.calls, b'"model_calls": 1'))
+    problems = [finding.problem for finding in verify(result).findings]
+    assert any("its bundles come to" in problem for problem in problems), problems
 
 
 async def test_a_server_plays_with_a_folder_in_the_place_of_its_image(run: Any, models: FakeModels) -> None:

@@ -51,6 +51,7 @@ _USUAL_COMPLETION = 1024
 _ROLES = 4
 _ROLE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _FLUSH_SECONDS = 1.0
+_SETTLE_SECONDS = 5.0
 # A pod that went away is noticed this late where nothing is written to it.
 _LOOK_SECONDS = 1.0
 _PATHS: Mapping[str, tuple[str, ...]] = {
@@ -114,6 +115,7 @@ class ModelCalls:
         self._usage: dict[str, RunUsage] = {}
         self._loading: dict[str, asyncio.Lock] = {}
         self._dirty: set[str] = set()
+        self._keeping: dict[str, asyncio.Lock] = {}
         self._under_way: set[asyncio.Task[None]] = set()
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
 
@@ -152,6 +154,9 @@ class ModelCalls:
         run_uid = run_uid_of(request)
         await self._context.require_reader(request, run_uid)
         usage = await self._usage_of(run_uid)
+        # Calls of pods that are gone are still finished and counted.
+        if under_way := [task for task in self._under_way if task.get_name() == run_uid]:
+            await asyncio.wait(under_way, timeout=_SETTLE_SECONDS)
         if usage.calls == 0 and not any(item.calls for item in usage.models.values()):
             raise Refusal(404, "NotFound", f"run {run_uid} has made no model call")
         return web.json_response(usage.to_json())
@@ -179,7 +184,7 @@ class ModelCalls:
             self._count(name, "budget")
             raise Refusal(403, "BudgetSpent", str(spent)) from None
         delivery = _Delivery()
-        task = asyncio.create_task(self._exchange(endpoint, call, usage, delivery))
+        task = asyncio.create_task(self._exchange(endpoint, call, usage, delivery), name=run_uid)
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         try:
@@ -223,13 +228,15 @@ class ModelCalls:
         )  # fmt: skip
 
     async def _exchange(self, endpoint: _Endpoint, call: _Call, usage: RunUsage, delivery: _Delivery) -> None:
-        reader = UsageReader(call.prompt_bytes)
+        reader, reserved = UsageReader(call.prompt_bytes), True
         try:
             outcome = await self._with_retries(endpoint, call, reader, delivery)
             if isinstance(outcome, Answer) and outcome.status < 400:
                 used = reader.usage()
                 usage.add(used, endpoint.settings.price)
-                self._dirty.add(call.run_uid)
+                usage.release(call.reserved, call.cost)
+                reserved = False
+                await self._keep(call.run_uid)
                 tokens = self._context.metrics.model_tokens
                 tokens.labels(call.name, "prompt").inc(used.prompt)
                 tokens.labels(call.name, "completion").inc(used.completion)
@@ -245,7 +252,8 @@ class ModelCalls:
             _LOG.exception("a call of endpoint %s failed", call.name)
             await delivery.put(Refusal(502, "ModelUnavailable", f"the relay failed: {type(error).__name__}"))
         finally:
-            usage.release(call.reserved, call.cost)
+            if reserved:
+                usage.release(call.reserved, call.cost)
 
     async def _with_retries(
         self, endpoint: _Endpoint, call: _Call, reader: UsageReader, delivery: _Delivery
@@ -328,15 +336,28 @@ class ModelCalls:
             with contextlib.suppress(Exception):
                 await self._flush()
 
+    async def _keep(self, run_uid: str) -> None:
+        """Have a run's sum in the store before anybody knows the answer; where the store is away, later."""
+        self._dirty.add(run_uid)
+        async with self._keeping.setdefault(run_uid, asyncio.Lock()):
+            # Whoever was before has kept this sum too, unless it came later.
+            if run_uid in self._dirty:
+                with contextlib.suppress(Exception):
+                    await self._put_usage(run_uid)
+
     async def _flush(self) -> None:
         for run_uid in list(self._dirty):
-            self._dirty.discard(run_uid)
+            async with self._keeping.setdefault(run_uid, asyncio.Lock()):
+                await self._put_usage(run_uid)
+
+    async def _put_usage(self, run_uid: str) -> None:
+        self._dirty.discard(run_uid)
+        try:
             data = json_file(self._usage[run_uid].to_json())
-            try:
-                await self._context.store.put(run_key(run_uid, USAGE), data, limit=self._context.limits.document_bytes)
-            except Exception:
-                self._dirty.add(run_uid)
-                raise
+            await self._context.store.put(run_key(run_uid, USAGE), data, limit=self._context.limits.document_bytes)
+        except BaseException:
+            self._dirty.add(run_uid)
+            raise
 
 
 class _StreamFilter:
