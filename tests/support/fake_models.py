@@ -188,6 +188,9 @@ class Handler(BaseHTTPRequestHandler):
         return self.openai(model, body)
 
     def openai(self, model: str, body: dict[str, Any]) -> None:
+        if not self.path.endswith("/chat/completions"):
+            document = {"object": "text_completion", "choices": [{"index": 0, "text": f"echo: {body['prompt']}"}]}
+            return self.answer(200, {**document, "usage": {"prompt_tokens": 11, "completion_tokens": 7}})
         message = message_for(model, body)
         usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
         if model == "false-usage":
