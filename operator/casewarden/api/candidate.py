@@ -114,8 +114,8 @@ class Prompter(ApiModel):
             r"^[a-z0-9]([-_a-z0-9]*[a-z0-9])?$", "use the name of a prompter, such as openai-chat or prompt_string", 63
         ),
     ] = Field(
-        description="Name of the prompter: role_content_dict, batched_role_content_dict, prompt_string, claude or palm; "
-        "of a model openai-chat, role_content_dict, prompt_string or claude."
+        description="Name of the prompter: role_content_dict, batched_role_content_dict, prompt_string, claude or "
+        "palm; of a model openai-chat, role_content_dict, prompt_string or claude."
     )
     args: FreeObject | None = Field(default=None, description="The prompter's own arguments, all of them texts.")
 
@@ -139,8 +139,8 @@ class AgentInterface(ApiModel):
         default="{response}",
         min_length=1,
         max_length=1024,
-        description="How the agent's text is read from an answer, which is JSON: a text with {response} and parts of it, "
-        "such as {response[choices][0][text]}.",
+        description="How the agent's text is read from an answer, which is JSON: a text with {response} and parts of "
+        "it, such as {response[choices][0][text]}.",
     )
 
 

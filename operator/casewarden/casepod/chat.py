@@ -155,7 +155,7 @@ class ServerCandidate(Candidate):
     async def _asked_again(
         self, http: ClientSession, url: str, headers: Mapping[str, str], document: Mapping[str, Any]
     ) -> tuple[int, bytes]:
-        """Ask; by AgentBench's interface a second and a third time where there is no good answer, as its client does."""
+        """Ask; by AgentBench's interface up to three times where there is no good answer, as its client does."""
         tries = 1 if self._agent is None else _AGENT_TRIES
         for number in range(tries):
             async with http.post(url, json=document, headers=headers, allow_redirects=False) as response:
