@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from .common import ApiModel, Argument, Image, ShortName
 from .endpoint import Endpoint
@@ -47,6 +48,17 @@ class Catalogue(ApiModel):
     relay_url: Annotated[str, Field(pattern=r"^https?://", max_length=512)] = (
         "http://casewarden-relay.casewarden-system.svc:8080"
     )
+
+    @model_validator(mode="after")
+    def _pools_are_of_something(self) -> Self:
+        """A limit of a misspelt name would hold nobody back, and nobody would notice."""
+        for side, what, names in (("agents", "endpoint", self.endpoints), ("tasks", "task", self.tasks)):
+            for name in getattr(self.pools, side):
+                if name not in names:
+                    known = ", ".join(sorted(names)) or "none"
+                    text = f"pools.{side}.{name}: the catalogue has no such {what}: use one of those it has ({known})"
+                    raise PydanticCustomError("rule", "{text}", {"text": text})
+        return self
 
     def task(self, name: str | None, image: str | None) -> CatalogueTask | None:
         """Return the task that a run names, by catalogue name or by an image that the allow-list has, else None.
