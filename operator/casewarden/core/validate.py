@@ -167,13 +167,12 @@ def check_endpoints(
     endpoint = endpoints.get(model.endpoint)
     if problem := _not_usable(field, model.endpoint, endpoints, namespace):
         yield problem
+    elif endpoint is not None and endpoint.dialect != "openai" and model.prompter is not None:
+        cure = f"an endpoint of the dialect {endpoint.dialect} is asked in that dialect and by no prompter: remove it"
+        yield Problem("spec.candidate.model.prompter", shown(model.prompter.to_json()), cure)
     elif endpoint is not None and spec.budget is not None and spec.budget.cost is not None and endpoint.price is None:
         cure = "the endpoint has no price, so that money cannot be counted: give tokens or modelCalls instead"
         yield Problem("spec.budget.cost", shown(spec.budget.cost), cure)
-    plays = spec.candidate.program is None and spec.candidate.server is None
-    if endpoint is not None and plays and endpoint.dialect != "openai":
-        cure = f"in its dialect, {endpoint.dialect}, a model cannot play by itself: give a program that uses it"
-        yield Problem(field, shown(model.endpoint), cure)
 
 
 def _not_usable(field: str, name: str, endpoints: Mapping[str, Endpoint], namespace: str | None) -> Problem | None:
@@ -194,9 +193,6 @@ def _task_models(task: TaskRef, endpoints: Mapping[str, Endpoint], namespace: st
         field = f"spec.task.models.{role}.endpoint"
         if problem := _not_usable(field, model.endpoint, endpoints, namespace):
             yield problem
-        elif endpoints[model.endpoint].dialect != "openai":
-            cure = f"a task asks in the dialect openai, and this one has {endpoints[model.endpoint].dialect}"
-            yield Problem(field, shown(model.endpoint), f"{cure}: use another endpoint")
 
 
 def _task(task: TaskRef, catalogue: Catalogue) -> Iterator[Problem]:

@@ -141,11 +141,17 @@ async def played(case: Case, scratch: Path, recorder: Bench) -> dict[str, object
     return decode_termination((scratch / "message").read_text())
 
 
+OWN = {"openai": {}, "anthropic": {"endpoint": "claude", "dialect": "anthropic"}}
+
+
+@pytest.mark.parametrize("dialect", OWN)
 @pytest.mark.parametrize("case", SUPPORT, ids=lambda case: case.id)
-async def test_a_model_plays_support_routing_by_calling_functions(case: Case, scratch: Path) -> None:
+async def test_a_model_plays_support_routing_by_calling_functions(case: Case, scratch: Path, dialect: str) -> None:
     async with (
         model_bench(scratch, case.id) as bench,
-        recording(case, scratch, real_shim=False, candidate=None, **bench.attempt("support")) as recorder,
+        recording(
+            case, scratch, real_shim=False, candidate=None, **bench.attempt("support", **OWN[dialect])
+        ) as recorder,
     ):
         told = await played(case, scratch, recorder)
     assert (told["status"], told["checks"]) == ("passed", "11111")
