@@ -26,6 +26,7 @@ def candidate_model(spec: EvalRunSpec, endpoints: Mapping[str, Endpoint]) -> Mod
         parameters=dict(model.parameters or {}),
         budget={name: value for name, value in asked.items() if value is not None},
         priority=spec.priority,
+        headers=dict(model.headers),
         prompter=None if model.prompter is None else prompter_of(model.prompter),
     )
 

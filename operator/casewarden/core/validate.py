@@ -11,7 +11,7 @@ from typing import Any, Final
 from casewarden.api.auditrun import AuditRunSpec
 from casewarden.api.candidate import Prompter
 from casewarden.api.catalogue import Catalogue
-from casewarden.api.endpoint import Endpoint
+from casewarden.api.endpoint import Endpoint, checked_headers
 from casewarden.api.evalrun import EvalRun, EvalRunSpec, Limits, TaskRef
 from casewarden.api.manifest import ManifestError, Problem, did_you_mean, parse, shown
 from casewarden.api.plan import Plan, PlanLimits
@@ -139,6 +139,11 @@ def _prompters(spec: EvalRunSpec) -> Iterator[Problem]:
         if spec.candidate.program is not None or server is not None:
             cure = "a program or a server writes its own requests: remove it"
             yield Problem("spec.candidate.model.prompter", shown(model.prompter.to_json()), cure)
+    if model is not None:
+        try:
+            checked_headers(dict(model.headers))
+        except ValueError as error:
+            yield Problem("spec.candidate.model.headers", shown(dict(model.headers)), str(error))
     if server is None or server.agent is None:
         return
     if server.agent.prompter is not None:

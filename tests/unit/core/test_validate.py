@@ -106,6 +106,7 @@ def judged(model: dict[str, Any]) -> EvalRunSpec:
             "spec.candidate.model.prompter",
             "in that dialect and by no prompter",
         ),
+        (with_model({"headers": {"Authorization": "x"}}), "evals", "spec.candidate.model.headers", "the relay's own"),
         (serving({"prompter": {"name": "vicuna"}}), "evals", "spec.candidate.server.agent.prompter.name", "use one of"),
         (
             serving({"returnFormat": "{response.x}"}),
