@@ -222,7 +222,8 @@ class ModelCalls:
         price = settings.price
         return _Call(
             run_uid=run_uid, role=_role(request), name=name, path=path, body=json.dumps(document).encode(),
-            headers=_headers(request), stream=stream, usage_asked=asked, prompt_bytes=prompt_bytes, reserved=prompt + bound,
+            headers=_headers(request), stream=stream, usage_asked=asked, prompt_bytes=prompt_bytes,
+            reserved=prompt + bound,
             cost=None if price is None else cost_of(price, prompt, bound),
             priority=_whole(request, "Casewarden-Priority"),
             patience=_seconds(request, "Casewarden-Seconds", settings.call_seconds + settings.retry_seconds),
