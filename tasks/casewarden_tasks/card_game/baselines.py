@@ -44,19 +44,22 @@ class Random(Opponent):
     """Baseline 1: any fish is anything; three attacks in ten are normal, the others are the active skill."""
 
     def guess(self, view: View) -> Guess | None:
+        """Name anything anywhere; what is named already is left at that."""
         enemy, kind = self._draw.choice(view.enemy), self._draw.choice(KINDS)
         return None if enemy.kind else Guess(enemy.position, kind)
 
     def act(self, view: View) -> Move:
+        """Do anything that is legal."""
         fish = self._draw.choice(view.you)
         normal = Move(fish.position, "normal", (self._draw.choice(view.enemy).position,))
         return normal if self._draw.random() < _NORMAL_SHARE else self._skill(view, fish) or normal
 
 
 class Deducing(Opponent):
-    """Baseline 2: names what the enemy has given away; kills, else attacks all, else raises its attack, else strikes back."""
+    """Baseline 2: names what the enemy gave away; kills, else hits all, else raises its attack, else strikes back."""
 
     def guess(self, view: View) -> Guess | None:
+        """Name the fish that fits the fewest kinds."""
         unknown = [enemy for enemy in view.enemy if enemy.kind is None]
         if not unknown:
             return None
@@ -65,6 +68,7 @@ class Deducing(Opponent):
         return Guess(enemy.position, self._draw.choice(enemy.possible))
 
     def act(self, view: View) -> Move:
+        """Take the first of the four ways that is open."""
         strongest = max(view.you, key=lambda fish: fish.attack or 0)
         dying = [enemy for enemy in view.enemy if enemy.hp <= _dealt(strongest, enemy, len(view.enemy))]
         if dying:
@@ -73,14 +77,23 @@ class Deducing(Opponent):
         if many and len(view.enemy) >= 2:
             best = max(many, key=lambda fish: 70 if fish.kind == "spray" else (fish.attack or 0) * 35 // 100)
             return Move(best.position, "active", tuple(enemy.position for enemy in view.enemy))
-        for fish in view.you:
-            mates = [mate for mate in view.you if mate != fish and mate.hp > _SAFE_HP]
-            if fish.kind in ALLY_SKILL and mates and (fish.attack or 0) <= _STARTING_ATTACK:
-                return Move(fish.position, "active", (max(mates, key=lambda mate: mate.hp).position,))
-        living = {enemy.position: enemy for enemy in view.enemy}
-        last = view.enemy_action["move"]["actor"] if view.enemy_action else None
-        target = last if last in living else min(view.enemy, key=lambda enemy: enemy.hp).position
-        return Move(strongest.position, "normal", (target,))
+        return _raised(view) or Move(strongest.position, "normal", (_threat(view),))
+
+
+def _raised(view: View) -> Move | None:
+    """Return the skill of a fish that raises its attack, where it has not yet and an ally can afford it."""
+    for fish in view.you:
+        mates = [mate for mate in view.you if mate != fish and mate.hp > _SAFE_HP]
+        if fish.kind in ALLY_SKILL and mates and (fish.attack or 0) <= _STARTING_ATTACK:
+            return Move(fish.position, "active", (max(mates, key=lambda mate: mate.hp).position,))
+    return None
+
+
+def _threat(view: View) -> int:
+    """Return the enemy that acted last, or the weakest where that one is dead or none has."""
+    last = view.enemy_action["move"]["actor"] if view.enemy_action else None
+    weakest = min(view.enemy, key=lambda enemy: enemy.hp).position
+    return next((enemy.position for enemy in view.enemy if enemy.position == last), weakest)
 
 
 def _dealt(fish: Seen, enemy: Seen, enemies: int) -> int:

@@ -1,7 +1,8 @@
 """The cases of one seed: against each baseline, from each side, as many games as ``params.testTime`` says.
 
-Version 1 draws who stands where and what the baseline's dice show, and deals no game that the witness loses: so every case
-can be won, and luck alone decides none. ``params.compat: v0.2`` deals as AgentBench does: the fish in one order, any dice.
+Version 1 draws who stands where and what the baseline's dice show, and deals no game that the witness loses: so every
+case can be won, and luck alone decides none. ``params.compat: v0.2`` deals as AgentBench does: the fish in one order,
+any dice.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ def generate(seed: int, params: Mapping[str, Any]) -> list[Case]:
     compat, copies = _checked(params)
     draw = random.Random(seed)  # noqa: S311 - repeatable draws are the point
     return [
-        Case(case_id, DIMENSIONS, {"id": case_id, "compat": compat, "steps": STEPS, "seat": seat, **_deal(draw, name, seat, compat)})
+        _case(draw, f"{name}-{side}-{copy}", {"name": name}, seat, compat)
         for name in BASELINES
         for seat, side in enumerate(_SIDES)
-        for case_id in (f"{name}-{side}-{copy}" for copy in range(1, copies + 1))
-    ]  # fmt: skip
+        for copy in range(1, copies + 1)
+    ]
 
 
 def _checked(params: Mapping[str, Any]) -> tuple[bool, int]:
@@ -54,27 +55,35 @@ def _checked(params: Mapping[str, Any]) -> tuple[bool, int]:
     return compat is not None, copies
 
 
-def _deal(draw: random.Random, name: str, seat: int, compat: bool) -> dict[str, Any]:
+def _case(draw: random.Random, case_id: str, opponent: Mapping[str, Any], seat: int, compat: bool) -> Case:
+    """Deal until the witness wins; with ``compat`` the first deal stands."""
     for _ in range(_DEALS):
         line_ups = [list(KINDS), list(KINDS)]
         if not compat:
             for line_up in line_ups:
                 draw.shuffle(line_up)
-        dealt = {"line_ups": line_ups, "opponent": {"name": name, "seed": draw.getrandbits(48)}}
-        if compat or _witness_wins({**dealt, "compat": False, "steps": STEPS, "seat": seat}):
-            return dealt
-    raise ContractError(f"no game of {name} at seat {seat} can be won by the witness in {_DEALS} deals")
+        content = {
+            "id": case_id,
+            "seat": seat,
+            "steps": STEPS,
+            "line_ups": line_ups,
+            "opponent": {**opponent, "seed": draw.getrandbits(48)},
+            "compat": compat,
+        }
+        if compat or _witness_wins(content):
+            return Case(case_id, DIMENSIONS, content)
+    raise ContractError(f"{case_id}: the witness wins none of {_DEALS} games; the rules must have changed")
 
 
 def _witness_wins(content: Mapping[str, Any]) -> bool:
     player = Player()
 
     async def ask(messages: Sequence[Mapping[str, str]]) -> str:
-        return str(player.reply(messages[-1]["content"]))
+        return player.reply(messages[-1]["content"])
 
     match = Match(content, ask, lambda: 0.0)
     _run(match)
-    return match.game.winner == content["seat"]
+    return bool(match.game.winner == content["seat"])
 
 
 def _run(match: Match) -> None:

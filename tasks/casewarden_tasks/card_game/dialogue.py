@@ -29,11 +29,14 @@ T = TypeVar("T")
 
 _OBJECT: Final = re.compile(r"\{[^{}]*\}")
 _OBJECTS_READ: Final = 100  # of one reply
+_KEPT: Final = 1000  # characters of a reply in the record; the transcript has all
+_TOLD_OF_A_MOVE: Final = ("attack", "skill", "targets")
 _ACKNOWLEDGED: Final = "Understood. I will follow these rules and answer with one JSON object."
 
-_GAME: Final = """You play Aquawar, a duel of two sides with four fish each: spray, flame, eel and sunfish, at positions 0 to 3.
-You know your own fish; which of the enemy's fish stands at which position is hidden until it is guessed. Each fish starts with 400 hit points (HP) and an attack (ATK) of 200.
-The sides take turns. A turn is a guess about one fish of the enemy, then an action of one of your fish. A side whose fish are all dead has lost.
+_GAME: Final = """You play Aquawar, a duel of two sides with four fish each: spray, flame, eel and sunfish, at
+positions 0 to 3. You know your own fish; which of the enemy's fish stands at which position is hidden until it is
+guessed. Each fish starts with 400 hit points (HP) and an attack (ATK) of 200. The sides take turns. A turn is a guess
+about one fish of the enemy, then an action of one of your fish. A side whose fish are all dead has lost.
 
 What each fish can do in an action:
 - any fish, "normal": hits one living enemy for half of its own ATK.
@@ -41,25 +44,33 @@ What each fish can do in an action:
 - eel, "active": hits every living enemy for 35% of its ATK.
 - flame and sunfish, "active": takes 75 HP from one living ally, and raises its own ATK by 140 for good.
 What happens by itself:
-- spray and flame counter: when an enemy's hit leaves one of their allies below 120 HP, each of them takes 30 HP from the attacker.
-- eel and sunfish deflect: of a hit they take 70% themselves, the other 30% is shared by their living allies. For every 200 HP that they have lost, their ATK rises by 40.
+- spray and flame counter: when an enemy's hit leaves one of their allies below 120 HP, each of them takes 30 HP from
+  the attacker.
+- eel and sunfish deflect: of a hit they take 70% themselves, the other 30% is shared by their living allies. For every
+  200 HP that they have lost, their ATK rises by 40.
 Only hits by an enemy are deflected or countered."""
 
 GUESS_RULES: Final = f"""{_GAME}
 
-You are asked to guess. A right guess takes 50 HP from every fish of the enemy and shows you that fish; a wrong one costs nothing.
-Answer with one JSON object, for example {{"guess_type": "eel", "target_position": 2}}: guess_type is one of spray, flame, eel, sunfish, and target_position is the position of a living fish of the enemy that was not named yet."""
+You are asked to guess. A right guess takes 50 HP from every fish of the enemy and shows you that fish; a wrong one
+costs nothing. Answer with one JSON object, for example {{"guess_type": "eel", "target_position": 2}}: guess_type is one
+of spray, flame, eel, sunfish, and target_position is the position of a living fish of the enemy that was not named yet.
+"""
 
 ACTION_RULES: Final = f"""{_GAME}
 
-You are asked to act. Answer with one JSON object, for example {{"pick_fish": "flame", "action": "normal", "target_position": 1}}: pick_fish is one of your living fish, action is normal or active.
-target_position is, for a normal action, the position of a living enemy; for the active one of flame and sunfish, the position of a living ally that is not the fish itself; for the active one of spray and eel it is not read, since they hit every enemy."""
+You are asked to act. Answer with one JSON object, for example
+{{"pick_fish": "flame", "action": "normal", "target_position": 1}}
+pick_fish is one of your living fish, action is normal or active. target_position is, for a normal action, the position
+of a living enemy; for the active one of flame and sunfish, the position of a living ally that is not the fish itself;
+for the active one of spray and eel it is not read, since they hit every enemy.
+"""
 
 
 class Turn(NamedTuple, Generic[T]):
     """What a question came to: the value that was read, or None with ``code`` when every try failed.
 
-    ``tries`` are the replies, each with what was wrong with it ("" for the last when it is right).
+    ``tries`` are the replies, cut, each with what was wrong with it ("" for the last when it is right).
     """
 
     value: T | None
@@ -92,13 +103,13 @@ class Conversation:
             try:
                 value = read(reply)
             except _Refused as refused:
-                tries.append({"reply": reply, "wrong": str(refused)})
+                tries.append({"reply": reply[:_KEPT], "wrong": str(refused)})
                 code = min(code, refused.code)
                 # A failed try leaves its opening behind, and nothing of what was asked and said.
                 self._history += self._opening
             else:
                 self._history += [asked, {"role": "assistant", "content": reply}]
-                tries.append({"reply": reply, "wrong": ""})
+                tries.append({"reply": reply[:_KEPT], "wrong": ""})
                 return Turn(value, 0, tries)
             if late:
                 break
@@ -107,27 +118,31 @@ class Conversation:
 
 def guess_question(view: View) -> str:
     """Return the text that asks for a guess."""
-    return "\n".join(
-        (
-            "Guess now.",
-            f"Your last guess: {_json(_told_guess(view.own_guess))}",
-            f"Enemy positions that are alive and not named: {_json([fish.position for fish in view.enemy if not fish.kind])}",
-            f"Enemy's last action: {_json(_told_action(view.enemy_action, _kinds(view.enemy)))}",
-            "Enemy's passives since your last action: "
-            + _json([{"position": position, "passive": name} for position, name in view.passives]),
-        )
+    unnamed = [fish.position for fish in view.enemy if not fish.kind]
+    passives = [{"position": position, "passive": name} for position, name in view.passives]
+    return _question(
+        "Guess now.",
+        {
+            "Your last guess": _told_guess(view.own_guess),
+            "Enemy positions that are alive and not named": unnamed,
+            "Enemy's last action": _told_action(view.enemy_action, view.enemy),
+            "Enemy's passives since your last action": passives,
+        },
     )
 
 
 def action_question(view: View) -> str:
     """Return the text that asks for an action."""
-    return "\n".join(
-        (
-            "Act now.",
-            f"State: {_json({'You': [_told_fish(fish) for fish in view.you], 'Enemy': [_told_fish(fish) for fish in view.enemy]})}",
-            f"Your last action: {_json(_told_action(view.own_action, _kinds(view.you)))}",
-            f"Enemy's last action: {_json(_told_action(view.enemy_action, _kinds(view.enemy)))}",
-        )
+    return _question(
+        "Act now.",
+        {
+            "State": {
+                "You": [_told_fish(fish) for fish in view.you],
+                "Enemy": [_told_fish(fish) for fish in view.enemy],
+            },
+            "Your last action": _told_action(view.own_action, view.you),
+            "Enemy's last action": _told_action(view.enemy_action, view.enemy),
+        },
     )
 
 
@@ -190,8 +205,8 @@ def _is_position(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _kinds(fish: Sequence[Seen]) -> dict[int, str]:
-    return {one.position: one.kind for one in fish if one.kind}
+def _question(what: str, facts: Mapping[str, Any]) -> str:
+    return "\n".join((what, *(f"{name}: {json.dumps(fact)}" for name, fact in facts.items())))
 
 
 def _told_guess(row: Mapping[str, Any] | None) -> Any:
@@ -200,20 +215,18 @@ def _told_guess(row: Mapping[str, Any] | None) -> Any:
     return {"guess_type": row["guess"][1], "target_position": row["guess"][0], "right": row["right"]}
 
 
-def _told_action(row: Mapping[str, Any] | None, kinds: Mapping[int, str]) -> Any:
+def _told_action(row: Mapping[str, Any] | None, side: Sequence[Seen]) -> Any:
     if row is None:
         return None
     move = row["move"]
-    return {
-        "position": move["actor"], "fish": kinds.get(move["actor"], "unknown"), "attack": move["attack"],
-        "skill": move["skill"], "targets": move["targets"],
-    }  # fmt: skip
+    kind = next((fish.kind for fish in side if fish.position == move["actor"]), None)
+    return {"position": move["actor"], "fish": kind or "unknown", **{key: move[key] for key in _TOLD_OF_A_MOVE}}
 
 
 def _told_fish(fish: Seen) -> dict[str, Any]:
-    return {"POSITION": fish.position, "ID": fish.kind or "unknown", "HP": fish.hp,
-            "ATK": "unknown" if fish.attack is None else fish.attack}  # fmt: skip
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value)
+    return {
+        "POSITION": fish.position,
+        "ID": fish.kind or "unknown",
+        "HP": fish.hp,
+        "ATK": "unknown" if fish.attack is None else fish.attack,
+    }

@@ -8,7 +8,14 @@ from typing import Any, Final
 
 from .baselines import BASELINES
 from .dialogue import (
-    ACTION_RULES, GUESS_RULES, Ask, Conversation, action_question, guess_question, read_action, read_guess,
+    ACTION_RULES,
+    GUESS_RULES,
+    Ask,
+    Conversation,
+    action_question,
+    guess_question,
+    read_action,
+    read_guess,
 )  # fmt: skip
 from .engine import Game
 from .table import picture, view

@@ -12,10 +12,10 @@ __all__ = ["FAULTS", "controls"]
 
 _HERE: Final = Path(__file__).parent
 _GUESS: Final = 'return {"guess_type": kind, "target_position": -position}'
-_BEST: Final = "actor, action, target = max(totals, key=totals.get)"
+_BEST: Final = "max(totals, key=lambda move: totals[move])"
 _ACTION: Final = 'return {"pick_fish": mine[actor]["kind"], "action": action, "target_position": target}'
-_END: Final = '''if __name__ == "__main__":
-    main()'''
+_END: Final = """if __name__ == "__main__":
+    main()"""
 
 
 class Fault(NamedTuple):
@@ -33,10 +33,10 @@ class Fault(NamedTuple):
 
 
 FAULTS: Final = (
-    Fault("plays-to-lose", "win", _BEST, "actor, action, target = min(totals, key=totals.get)"),
-    Fault("passive", "win", _BEST, 'actor, action, target = min(totals, key=lambda move: (move[1] == "normal", move))'),
+    Fault("plays-to-lose", "win", _BEST, "min(totals, key=lambda move: totals[move])"),
+    Fault("passive", "win", _BEST, 'min(totals, key=lambda move: (move[1] == "normal", move))'),
     Fault("never-guesses", "guessing", _GUESS, "return None", ("win",)),
-    Fault("guesses-another-kind", "guessing", _GUESS, 'return {"guess_type": "shark", "target_position": -position}', ("win",)),
+    Fault("guesses-a-shark", "guessing", _GUESS, _GUESS.replace("kind", '"shark"'), ("win",)),
     Fault("illegal-target", "protocol", _ACTION, _ACTION.replace('"target_position": target', '"target_position": 4')
           .replace('"action": action', '"action": "normal"'), ("win",)),
     Fault("wrong-json", "protocol", _ACTION, 'return f"{actor} {action} {target}"', ("win",)),

@@ -28,9 +28,10 @@ class Seen:
 class View:
     """A game from one player's side.
 
-    ``you`` and ``enemy`` are the living fish. ``possible`` of an enemy's fish are the kinds that fit what it has shown:
-    its skills, its passives, and who has been named. The last rows of the replay are None before there are any; ``passives``
-    are those of the enemy since the player's own last turn began, as position and name.
+    ``you`` and ``enemy`` are the living fish. ``possible`` of an enemy's fish are the kinds that fit what was seen: its
+    skills, its passives, wrong guesses, and who has been named. ``own_action``, ``enemy_action`` and ``own_guess`` are
+    the last such rows of the replay, None before there is one. ``passives`` are those of the enemy since the player's
+    own last action, as position and name.
     """
 
     you: tuple[Seen, ...]
