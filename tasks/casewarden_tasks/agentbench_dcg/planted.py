@@ -14,8 +14,6 @@ _HERE: Final = Path(__file__).parent
 _GUESS: Final = 'return {"guess_type": kind, "target_position": -position}'
 _BEST: Final = "max(totals, key=lambda move: totals[move])"
 _ACTION: Final = 'return {"pick_fish": mine[actor]["kind"], "action": action, "target_position": target}'
-_END: Final = """if __name__ == "__main__":
-    main()"""
 
 
 class Fault(NamedTuple):
@@ -38,9 +36,8 @@ FAULTS: Final = (
     Fault("never-guesses", "guessing", _GUESS, "return None", ("win",)),
     Fault("guesses-a-shark", "guessing", _GUESS, _GUESS.replace("kind", '"shark"'), ("win",)),
     Fault("illegal-target", "protocol", _ACTION, _ACTION.replace('"target_position": target', '"target_position": 4')
-          .replace('"action": action', '"action": "normal"'), ("win",)),
-    Fault("wrong-json", "protocol", _ACTION, 'return f"{actor} {action} {target}"', ("win",)),
-    Fault("fails-at-the-end", "protocol", _END, f"{_END}\n    sys.exit(1)", breaks=True),
+          .replace('"action": action', '"action": "normal"'), ("win",), breaks=True),
+    Fault("wrong-json", "protocol", _ACTION, 'return f"{actor} {action} {target}"', ("win",), breaks=True),
 )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casewarden_tasks.card_game.dialogue import (
+from casewarden_tasks.agentbench_dcg.dialogue import (
     INVALID,
     UNREADABLE,
     Conversation,
@@ -23,8 +23,8 @@ from casewarden_tasks.card_game.dialogue import (
     read_action,
     read_guess,
 )
-from casewarden_tasks.card_game.engine import KINDS, Game, Guess, Move
-from casewarden_tasks.card_game.table import View, view
+from casewarden_tasks.agentbench_dcg.engine import KINDS, Game, Guess, Move
+from casewarden_tasks.agentbench_dcg.table import View, view
 
 
 def after_one_turn() -> Game:
@@ -162,7 +162,7 @@ class Scripted:
         self.asked: list[list[str]] = []
 
     async def __call__(self, messages: Sequence[Any]) -> str:
-        assert [message["role"] for message in messages] == ["user", "assistant"] * (len(messages) // 2) + ["user"]
+        assert [message["role"] for message in messages] == ["user", "agent"] * (len(messages) // 2) + ["user"]
         self.asked.append([message["content"] for message in messages])
         return self.replies.pop(0)
 

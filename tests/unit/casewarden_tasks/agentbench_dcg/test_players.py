@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casewarden_tasks.card_game.baselines import BASELINES, Deducing, Opponent, Random
-from casewarden_tasks.card_game.engine import KINDS, Game, Guess, Move
-from casewarden_tasks.card_game.table import Seen, View, picture, view
+from casewarden_tasks.agentbench_dcg.baselines import BASELINES, Deducing, Opponent, Random
+from casewarden_tasks.agentbench_dcg.engine import KINDS, Game, Guess, Move
+from casewarden_tasks.agentbench_dcg.table import Seen, View, picture, view
 
 
 def fish(position: int, kind: str | None, hp: int = 400, attack: int = 200, possible: tuple[str, ...] = KINDS) -> Seen:

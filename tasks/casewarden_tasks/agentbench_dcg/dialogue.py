@@ -88,7 +88,7 @@ class Conversation:
     """One of the two conversations of a game."""
 
     def __init__(self, rules: str, ask: Ask) -> None:
-        self._opening = [{"role": "user", "content": rules}, {"role": "assistant", "content": _ACKNOWLEDGED}]
+        self._opening = [{"role": "user", "content": rules}, {"role": "agent", "content": _ACKNOWLEDGED}]
         self._ask = ask
         self._history: list[Message] = []
 
@@ -108,7 +108,7 @@ class Conversation:
                 # A failed try leaves its opening behind, and nothing of what was asked and said.
                 self._history += self._opening
             else:
-                self._history += [asked, {"role": "assistant", "content": reply}]
+                self._history += [asked, {"role": "agent", "content": reply}]
                 tries.append({"reply": reply[:_KEPT], "wrong": ""})
                 return Turn(value, 0, tries)
             if late:

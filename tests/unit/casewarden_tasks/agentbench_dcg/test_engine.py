@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from casewarden_tasks.card_game.engine import ALLY_SKILL, KINDS, Game, Guess, IllegalMove, Move
+from casewarden_tasks.agentbench_dcg.engine import ALLY_SKILL, KINDS, Game, Guess, IllegalMove, Move
 
 SPRAY, FLAME, EEL, SUNFISH = range(4)
 ALL = (0, 1, 2, 3)

@@ -33,6 +33,8 @@ class Match:
         self.game = Game(content["line_ups"], content["steps"])
         self.seat: int = content["seat"]
         self.turns: list[dict[str, Any]] = []
+        self.code: int | None = None
+        """What was wrong where every try to act failed, as in ``dialogue``; None where that did not happen."""
         self._compat: bool = content["compat"]
         self._opponent = BASELINES[opponent["name"]](random.Random(opponent["seed"]))  # noqa: S311 - repeatable
         self._guessing = Conversation(GUESS_RULES, ask)
@@ -47,6 +49,12 @@ class Match:
                 await self._agent()
             else:
                 self._baseline()
+
+    @property
+    def tries(self) -> int:
+        """How many replies there were."""
+        asked = [turn[what] for turn in self.turns for what in ("guess", "action") if turn[what]]
+        return sum(len(question["tries"]) for question in asked)
 
     def record(self) -> dict[str, Any]:
         """Return the game as plain JSON: its end, every row, every reply, and the last table as text."""
@@ -94,4 +102,5 @@ class Match:
             if acted.value is not None and not turn["late"]:
                 self.game.act(self.seat, acted.value)
                 return
+            self.code = None if turn["late"] else acted.code
         self.game.forfeit(self.seat, "late" if turn["late"] else "no legal action")
