@@ -80,6 +80,8 @@ def message_for(model: str, body: dict[str, Any]) -> dict[str, Any]:
             "tool_calls": [{"id": "call_1", "type": "function", "function": called}],
         }
     last = messages[-1]["content"] if messages else ""
+    if model == "judge":
+        return {"role": "assistant", "content": "yes" if last == "42" else "no"}
     return {"role": "assistant", "content": f"echo: {last}"}
 
 

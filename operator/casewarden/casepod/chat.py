@@ -17,7 +17,7 @@ from .transcript import Transcript
 if TYPE_CHECKING:
     from .models import Models
 
-__all__ = ["ModelCandidate", "ServerCandidate", "answer_message"]
+__all__ = ["ModelCandidate", "ServerCandidate", "answer_message", "checked_request", "error_text"]
 
 _HOST = "127.0.0.1"
 _LOOK_SECONDS = 0.05
@@ -64,7 +64,7 @@ class ModelCandidate:
         finally:
             self._clock.busy()
         if answer.status >= 400:
-            raise CandidateError(answer.reason or "BadRequest", _error_text(answer.body))
+            raise CandidateError(answer.reason or "BadRequest", error_text(answer.body))
         message = answer_message(answer.body)
         self._transcript.add(number, "out", message)
         return message
@@ -131,7 +131,7 @@ class ServerCandidate(Candidate):
         if len(body) > _ANSWER_BYTES:
             raise CandidateError("OutputLimit", f"answered with more than {_ANSWER_BYTES} bytes")
         if status != 200:
-            raise CandidateError("ServerError", f"answered {status}: {_error_text(body)}")
+            raise CandidateError("ServerError", f"answered {status}: {error_text(body)}")
         message = answer_message(body)
         self._transcript.add(number, "out", message)
         return message
@@ -197,7 +197,8 @@ def answer_message(body: bytes) -> bytes:
         raise CandidateError("Protocol", f"the answer is no chat completion: {type(error).__name__}: {error}") from None
 
 
-def _error_text(body: bytes) -> str:
+def error_text(body: bytes) -> str:
+    """Return what an answer that is a refusal says, cut short."""
     text = body[:2000].decode("utf-8", "replace")
     try:
         return str(json.loads(body)["error"]["message"])[:300]

@@ -101,6 +101,8 @@ class Settings:
     places: Places = field(default_factory=Places)
     loss_grace: float = 2.0
     model: ModelSettings | None = None
+    models: Mapping[str, ModelSettings] = field(default_factory=dict)
+    """Models that the driver asks, by role."""
 
     @property
     def plays(self) -> str:
@@ -145,6 +147,7 @@ class Settings:
             places=places or Places(),
             loss_grace=loss_grace,
             model=None if document.get("model") is None else _model(_object(document, "model")),
+            models={role: _model(_object(document["models"], role)) for role in document.get("models") or {}},
         )
 
 

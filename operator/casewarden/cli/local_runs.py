@@ -10,6 +10,7 @@ from typing import Any
 
 from casewarden.api.evalrun import EvalRun
 from casewarden.api.manifest import ManifestError, parse
+from casewarden.cli.endpoints import LocalEndpoints
 from casewarden.cli.failure import Failure
 from casewarden.cli.manifests import load_runs
 from casewarden.cli.outcome import exit_code, print_summary
@@ -24,14 +25,16 @@ __all__ = ["config_map_files", "run_file", "run_here"]
 NOT_A_SANDBOX = "casewarden: a local run is no sandbox: the candidate runs with your rights"
 
 
-async def run_file(file: str, workspace: Path | None, pack: str | None, out: Path, output: Output) -> int:
+async def run_file(
+    file: str, workspace: Path | None, pack: str | None, out: Path, output: Output, models: LocalEndpoints
+) -> int:
     """Run the EvalRuns of a file one after another; their ConfigMaps may be in the same file. The worst exit code."""
     documents, beside = load_runs(file)
     if workspace is not None and len(documents) > 1:
         raise Failure(f"--workspace is one run's, and {file} holds {len(documents)}; give one run at a time")
     runs = [checked_run(document) for document in documents]
     files = [read_folder(workspace) if workspace is not None else config_map_files(run, beside) for run in runs]
-    return max([await run_here(run, its, pack, out, output) for run, its in zip(runs, files, strict=True)])
+    return max([await run_here(run, its, pack, out, output, models) for run, its in zip(runs, files, strict=True)])
 
 
 def checked_run(document: Any) -> EvalRun:
@@ -84,14 +87,15 @@ def _files_of(document: Mapping[str, Any], name: str) -> list[WorkspaceFile]:
 
 
 async def run_here(
-    run: EvalRun, files: Sequence[WorkspaceFile] | None, pack: str | None, out: Path, output: Output
-) -> int:
+    run: EvalRun, files: Sequence[WorkspaceFile] | None, pack: str | None, out: Path, output: Output,
+    models: LocalEndpoints,
+) -> int:  # fmt: skip
     """Run to the end with progress on stderr, and return what it came to."""
     name = run.metadata.name
     print(NOT_A_SANDBOX, file=sys.stderr)
     try:
         with RunProgress(name) as progress:
-            result = await run_evalrun(run, Options(out, pack, files, progress.show))
+            result = await run_evalrun(run, Options(out, pack, files, models.endpoints, models.keys, progress.show))
             progress.show(result.status, last=True)
     except ShimMissing as error:
         raise Failure(str(error)) from None

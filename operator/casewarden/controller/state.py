@@ -19,6 +19,7 @@ from casewarden.core.pods import PodContext
 from casewarden.core.run_conditions import Why
 from casewarden.core.status import Goal, StatusInput, build_status
 from casewarden.core.tally import PlanFacts
+from casewarden.core.usage import status_usage
 from casewarden.ports.kube import Manifest
 
 __all__ = ["RunState"]
@@ -116,7 +117,7 @@ class RunState:
                 evidence_uri=f"runs/{self.run.uid}" if self.plan is not None else None,
                 evidence_digest=self.evidence_digest,
                 audited=self.audited,
-                usage=self.usage,
+                usage=None if self.usage is None else status_usage(self.usage),
             )
         )
         if self.ledger.rows:

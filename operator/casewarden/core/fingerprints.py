@@ -64,11 +64,12 @@ def conditions_fingerprint(
     profile: str = "restricted",
     network: str = "none",
     runtime_class: str | None = None,
+    models: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the fingerprint of the conditions that a candidate worked under.
 
     ``limits`` are the effective ones; ``resources`` are requests and limits by container. ``boundary`` is ``local``
-    where no sandbox was around it.
+    where no sandbox was around it. ``models`` are those that the task asks, by role, with what they are and not where.
     """
     return sha256_json(
         {
@@ -78,5 +79,6 @@ def conditions_fingerprint(
             "profile": profile,
             "network": network,
             "runtime_class": runtime_class,
+            **({"models": dict(models)} if models else {}),
         }
     )

@@ -69,6 +69,10 @@ def with_model(model: dict[str, Any] = MODEL, **fields: Any) -> EvalRunSpec:
     return spec(candidate={"model": MODEL | model}, **fields)
 
 
+def judged(model: dict[str, Any]) -> EvalRunSpec:
+    return spec(task={"name": "durable-kv", "models": {"judge": MODEL | model}})
+
+
 @pytest.mark.parametrize(
     ("run", "namespace", "field", "cure"),
     [
@@ -77,6 +81,9 @@ def with_model(model: dict[str, Any] = MODEL, **fields: Any) -> EvalRunSpec:
         (with_model({"endpoint": "claude"}), "others", "spec.candidate.model.endpoint", "cannot play by itself"),
         (with_model({"prompter": {"name": "palm"}}), "evals", "spec.candidate.model.prompter.name", "use openai-chat"),
         (with_model(budget={"cost": "2.5"}), "evals", "spec.budget.cost", "has no price"),
+        (judged({"endpoint": "tem"}), "evals", "spec.task.models.judge.endpoint", "no such endpoint"),
+        (judged({}), "others", "spec.task.models.judge.endpoint", "have the namespace added"),
+        (judged({"endpoint": "claude"}), "evals", "spec.task.models.judge.endpoint", "use another endpoint"),
         (spec(budget={"tokens": 5}), "evals", "spec.budget", "no model that could use it"),
         (spec(limits={"tokens": 5}), "evals", "spec.limits.tokens", "no model whose tokens"),
     ],
@@ -95,6 +102,19 @@ def test_a_model_that_may_be_used_has_no_problems_and_plays_what_the_pack_lets_i
     assert said(run, _set("candidates", ["program", "model"])) == []
     server = spec(candidate={"server": {"image": "a:1", "argv": ["serve"], "port": 9000}})
     assert "takes no servers" in said(server)[0]
+
+
+def test_a_run_names_exactly_the_models_that_its_task_asks() -> None:
+    asks = _set("models", {"judge": "says yes or no"})
+    assert said(judged({}), asks) == []
+    assert "spec.task.models.judge: the task asks a model (says yes or no): give its" in said(spec(), asks)[0]
+    assert "spec.task.models.judge" in said(judged({}))[0]
+    assert "asks no model of that role (it has none): remove it" in said(judged({}))[0]
+    audit = {"task": {"name": "durable-kv"}, "seeds": {"values": [17]}}
+    plan = copy.deepcopy(PLAN)
+    asks(plan)
+    (problem,) = check_audit_plan(AuditRunSpec.model_validate(audit), Plan.model_validate(plan))
+    assert problem.field == "spec.task.models.judge"
 
 
 def test_a_run_that_can_be_run_has_no_problems() -> None:
