@@ -103,6 +103,15 @@ def run_command(
     pack: PackOption = None,
     endpoint: EndpointOption = None,
     endpoints: EndpointsOption = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dataset",
+            metavar="NAME=PATH",
+            help="Folder or archive of a data set, by the name that spec.task.params.dataset has. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     out: OutOption = _OUT,
     output: OutputOption = Output.TABLE,
 ) -> None:
@@ -111,7 +120,7 @@ def run_command(
     from casewarden.cli.local_runs import run_file
 
     models = read_endpoints(endpoint or (), endpoints, os.environ)
-    _ended(run_file(file, workspace, pack, out, output, models))
+    _ended(run_file(file, workspace, pack, out, output, models, dataset or ()))
 
 
 @app.command()

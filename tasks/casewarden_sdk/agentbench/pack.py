@@ -7,7 +7,6 @@ import contextlib
 import re
 import sys
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -17,10 +16,9 @@ from casewarden_sdk.errors import CandidateError, ContractError, EnvironmentFail
 from casewarden_sdk.runtime import Chat, Runtime
 
 from .messages import ChatItem, SampleIndex, TaskOutput
-from .overall import overall_document, score_at, score_text
+from .overall import missing_output, overall_document, score_of, score_text
 from .sample import play_sample
 from .session import Session
-from .statuses import SampleStatus
 from .task import Task
 from .verdicts import early_verdict, late_verdict, output_of
 
@@ -145,6 +143,7 @@ class AgentBenchPack:
         with self._made(case.content["params"], case.content["task_seed"]) as task:
             conversation = _Conversation(runtime)
             session = Session(conversation.ask, case, runtime)
+            runtime.on_stop(session.cancel)
             conversation.watch(session, self.setup_seconds)
             try:
                 return await play_sample(task, case.content["index"], session, self.grace_seconds, self.blames_agent)
@@ -171,20 +170,18 @@ class AgentBenchPack:
         """
         passes: Dict[Tuple[int, int], List[TaskOutput]] = {}
         for row in rows:
-            output = row["output"] or {"index": row["index"], "status": SampleStatus.UNKNOWN.value, "history": []}
-            passes.setdefault((row["seed"], row["repeat"]), []).append(TaskOutput.parse_obj(output))
+            output = TaskOutput.parse_obj(row["output"] or missing_output(row["index"]))
+            passes.setdefault((row["seed"], row["repeat"]), []).append(output)
         if not passes:
             return {"score": None, "overall": overall_document([], None)}
         customs = []
         for (seed, _), outputs in sorted(passes.items()):
             with self._made(rows[0]["params"], seed) as task:
                 customs.append(_plain_json(task.calculate_overall(list(outputs))))
-        exact = sum((Fraction(score_at(custom, self.score)) for custom in customs), Fraction(0)) / len(customs)
-        score = Decimal(exact.numerator) / Decimal(exact.denominator)
         overall = overall_document([output for _, outputs in sorted(passes.items()) for output in outputs], customs[0])
         if len(customs) > 1:
             overall["passes"] = customs
-        return {"score": score_text(score), "overall": overall}
+        return {"score": score_of(customs, self.score), "overall": overall}
 
     @contextlib.contextmanager
     def _made(self, params: Mapping[str, JSON], seed: int) -> Any:
