@@ -148,6 +148,11 @@ def _operator(folder: Path) -> None:
     _locked(folder, "--extra", "operator", "--extra", "cli")
 
 
+def _trial(folder: Path) -> None:
+    _locked(folder, "--only-group", "agents")
+    shutil.copy2(programs.ensure(programs.S3) / "versitygw", folder / "versitygw")
+
+
 SDK = "tasks/casewarden_sdk"
 IMAGES: dict[str, Image] = {
     image.name: image
@@ -164,6 +169,7 @@ IMAGES: dict[str, Image] = {
         ),
         Image("tasks", base="python", sources=(SDK, "tasks/casewarden_tasks")),
         Image("operator", base="python", sources=("operator/casewarden", SDK), prepare=_operator),
+        Image("trial", base="python", prepare=_trial),
     )
 }
 CLUSTER_ONLY = ("pause", "coredns")

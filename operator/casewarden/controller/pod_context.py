@@ -12,7 +12,7 @@ from casewarden.controller.identity import RunIdentity
 from casewarden.controller.plans import Resolved
 from casewarden.controller.workspaces import Snapshot
 from casewarden.core.fingerprints import candidate_fingerprint, conditions_fingerprint
-from casewarden.core.model_specs import candidate_model, task_models, what_they_are
+from casewarden.core.model_specs import agent_of, candidate_model, task_models, what_they_are
 from casewarden.core.pod_context import GATEWAY_PORT, candidate_network
 from casewarden.core.pods import CandidateSpec, EnvironmentSpec, KindSpec, PodContext, conditions_of
 from casewarden.core.validate import effective_limits
@@ -119,6 +119,7 @@ def _candidate(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> CandidateSp
         workspace_digest=snapshot.digest,
         fetch_workspace=snapshot.fetch,
         port=port,
+        agent=agent_of(own.server),
         network=candidate_network(port, GATEWAY_PORT if own.model is not None else None),
     )
 
@@ -145,6 +146,7 @@ def candidate_digest(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> str:
         image=own_image(spec),
         model=model,
         port=own.server.port if own.server is not None else None,
+        agent=agent_of(own.server),
         alone=own.program is None and own.server is None and own.control is None,
     )
 

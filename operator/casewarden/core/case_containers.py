@@ -101,6 +101,7 @@ def _attempt(context: PodContext, case: PlannedCase, key: AttemptKey, pod_name: 
             "workspace_digest": candidate.workspace_digest,
             "fetch_workspace": candidate.fetch_workspace,
             **({} if candidate.port is None else {"port": candidate.port}),
+            **({} if candidate.agent is None else {"agent": dict(candidate.agent)}),
         },
         **({} if context.model is None else {"model": context.model.to_json(limits.tokens, GATEWAY_PORT)}),
         **(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from casewarden.api.candidate import Prompter, Server
 from casewarden.api.endpoint import Endpoint
 from casewarden.api.evalrun import EvalRunSpec
 from casewarden.core.pod_context import ModelSpec
 
-__all__ = ["candidate_model", "task_models", "what_they_are"]
+__all__ = ["agent_of", "candidate_model", "prompter_of", "task_models", "what_they_are"]
 
 
 def candidate_model(spec: EvalRunSpec, endpoints: Mapping[str, Endpoint]) -> ModelSpec | None:
@@ -26,7 +27,27 @@ def candidate_model(spec: EvalRunSpec, endpoints: Mapping[str, Endpoint]) -> Mod
         parameters=dict(model.parameters or {}),
         budget={name: value for name, value in asked.items() if value is not None},
         priority=spec.priority,
+        prompter=None if model.prompter is None else prompter_of(model.prompter),
     )
+
+
+def prompter_of(prompter: Prompter) -> dict[str, Any]:
+    """Return a prompter as the recorder is told of it."""
+    return {"name": prompter.name, "args": dict(prompter.args or {})}
+
+
+def agent_of(server: Server | None) -> dict[str, Any] | None:
+    """Return a server's interface as the recorder is told of it; None where it speaks OpenAI's."""
+    if server is None or server.agent is None:
+        return None
+    agent = server.agent
+    return {
+        "path": agent.path,
+        "headers": dict(agent.headers),
+        "body": dict(agent.body or {}),
+        "prompter": prompter_of(agent.prompter or Prompter(name="role_content_dict")),
+        "return_format": agent.return_format,
+    }
 
 
 def task_models(spec: EvalRunSpec) -> dict[str, ModelSpec]:

@@ -57,6 +57,8 @@ class CandidateSpec:
     fetch_workspace: bool = False
     port: int | None = None
     """Of a server; None for a program."""
+    agent: Mapping[str, Any] | None = None
+    """A server's ``AgentInterface`` as the recorder reads it; None where it speaks OpenAI's."""
 
     @property
     def has_workspace(self) -> bool:
@@ -74,6 +76,8 @@ class ModelSpec:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     budget: Mapping[str, Any] = field(default_factory=dict)
     priority: int = 0
+    prompter: Mapping[str, Any] | None = None
+    """``name`` and ``args``; None is the endpoint's own chat."""
 
     def to_json(self, tokens: int | None, port: int) -> dict[str, Any]:
         """Return what the recorder is told; ``tokens`` are the case's limit, ``port`` the gateway's."""
@@ -86,6 +90,7 @@ class ModelSpec:
             "budget": dict(self.budget),
             "priority": self.priority,
             "port": port,
+            **({} if self.prompter is None else {"prompter": dict(self.prompter)}),
         }
 
 

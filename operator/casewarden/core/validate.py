@@ -5,10 +5,11 @@ The operator answers with the conditions Accepted and Planned, `casewarden valid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from casewarden.api.auditrun import AuditRunSpec
+from casewarden.api.candidate import Prompter
 from casewarden.api.catalogue import Catalogue, CatalogueTask
 from casewarden.api.endpoint import Endpoint
 from casewarden.api.evalrun import EvalRun, EvalRunSpec, Limits, TaskRef
@@ -21,6 +22,7 @@ from casewarden.core.datasets import PARAMETER
 from casewarden.core.pod_context import GATEWAY_PORT
 from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import RULES
+from casewarden_sdk.prompters import MODEL_PROMPTERS, PROMPTERS, PrompterError, check_prompter, check_return_format
 
 __all__ = [
     "MAX_CASES",
@@ -66,6 +68,7 @@ def check_spec(spec: EvalRunSpec, catalogue: Catalogue | None, namespace: str | 
     """Yield what keeps a spec from being accepted; ``namespace`` is the run's, None where it is not known."""
     yield from _not_yet(spec)
     yield from _without_model(spec)
+    yield from _prompters(spec)
     if catalogue is not None:
         yield from _task(spec.task, catalogue)
         yield from check_endpoints(spec, catalogue.endpoints, namespace)
@@ -103,10 +106,6 @@ def check_audit_plan(spec: AuditRunSpec, plan: Plan) -> Iterator[Problem]:
 
 
 def _not_yet(spec: EvalRunSpec) -> Iterator[Problem]:
-    candidate = spec.candidate
-    model = candidate.model
-    if model is not None and model.prompter is not None and model.prompter.name != "openai-chat":
-        yield _later("spec.candidate.model.prompter.name", model.prompter.name, "use openai-chat, or leave it out")
     if spec.baseline is not None:
         yield _later("spec.baseline", spec.baseline.to_json(), "remove it")
     if spec.aggregation in _LATER_RULES:
@@ -132,6 +131,30 @@ def _without_model(spec: EvalRunSpec) -> Iterator[Problem]:
     if spec.budget is not None:
         cure = "the candidate has no model that could use it: remove it, or give spec.candidate.model"
         yield Problem("spec.budget", shown(spec.budget.to_json()), cure)
+
+
+def _prompters(spec: EvalRunSpec) -> Iterator[Problem]:
+    model, server = spec.candidate.model, spec.candidate.server
+    if model is not None and model.prompter is not None:
+        yield from _prompter("spec.candidate.model.prompter", model.prompter, tuple(MODEL_PROMPTERS))
+        if spec.candidate.program is not None or server is not None:
+            cure = "a program or a server writes its own requests: remove it"
+            yield Problem("spec.candidate.model.prompter", shown(model.prompter.to_json()), cure)
+    if server is None or server.agent is None:
+        return
+    if server.agent.prompter is not None:
+        yield from _prompter("spec.candidate.server.agent.prompter", server.agent.prompter, PROMPTERS)
+    try:
+        check_return_format(server.agent.return_format)
+    except PrompterError as error:
+        yield Problem("spec.candidate.server.agent.returnFormat", shown(server.agent.return_format), str(error))
+
+
+def _prompter(field: str, prompter: Prompter, known: Sequence[str]) -> Iterator[Problem]:
+    try:
+        check_prompter(prompter.name, prompter.args or {}, known)
+    except PrompterError as error:
+        yield Problem(f"{field}.name", shown(prompter.name), str(error))
 
 
 def check_endpoints(

@@ -58,6 +58,7 @@ class Ground:
     files: Sequence[WorkspaceFile] = ()
     environments: Mapping[str, Sequence[str]] | None = None
     port: int | None = None
+    agent: Mapping[str, Any] | None = None
     alone: bool = False
     model: ModelSpec | None = None
     task_models: Mapping[str, ModelSpec] = field(default_factory=dict)
@@ -165,6 +166,7 @@ class LocalAttempt:
             "env": [{"name": name, "value": value} for name, value in ground.env],
             "network": candidate_network(ground.port, gateway if ground.model is not None else None),
             **({} if ground.port is None else {"port": ground.port}),
+            **({} if ground.agent is None else {"agent": dict(ground.agent)}),
         }
 
     def _models(self, scratch: Path, gateway: int) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from casewarden.core.evidence import (
 )
 from casewarden.core.fingerprints import candidate_fingerprint, conditions_fingerprint
 from casewarden.core.model import AttemptKey, CaseKey, FinishRun, LedgerRow, RunPolicy
-from casewarden.core.model_specs import candidate_model, task_models, what_they_are
+from casewarden.core.model_specs import agent_of, candidate_model, task_models, what_they_are
 from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import OWN_RULES, OwnScore
 from casewarden.core.seeds import ENTROPY_BYTES, draw_seeds
@@ -159,6 +159,7 @@ class _LocalRun:
             files=candidate.files,
             environments={name: [item.name for item in kind.environments] for name, kind in plan.kinds.items()},
             port=None if self._spec.candidate.server is None else self._spec.candidate.server.port,
+            agent=agent_of(self._spec.candidate.server),
             alone=candidate.alone,
             model=candidate_model(self._spec, self._options.endpoints),
             task_models=asked,
@@ -333,5 +334,6 @@ def _candidate_of(run: EvalRun, plan: Plan, workspace: Sequence[WorkspaceFile] |
     fingerprint = candidate_fingerprint(
         argv=program.argv, env=env, workspace=digest, image=program.image, model=model,
         port=program.port if isinstance(program, Server) else None,
+        agent=agent_of(candidate.server),
     )  # fmt: skip
     return _Candidate(program.argv, env, used or (), fingerprint)

@@ -69,6 +69,10 @@ def with_model(model: dict[str, Any] = MODEL, **fields: Any) -> EvalRunSpec:
     return spec(candidate={"model": MODEL | model}, **fields)
 
 
+def serving(agent: dict[str, Any]) -> EvalRunSpec:
+    return spec(candidate={"server": {"image": "a:1", "argv": ["serve"], "port": 9000, "agent": agent}})
+
+
 def judged(model: dict[str, Any]) -> EvalRunSpec:
     return spec(task={"name": "durable-kv", "models": {"judge": MODEL | model}})
 
@@ -79,7 +83,31 @@ def judged(model: dict[str, Any]) -> EvalRunSpec:
         (with_model({"endpoint": "tem"}), "evals", "spec.candidate.model.endpoint", "no such endpoint"),
         (with_model(), "others", "spec.candidate.model.endpoint", "have the namespace added"),
         (with_model({"endpoint": "claude"}), "others", "spec.candidate.model.endpoint", "cannot play by itself"),
-        (with_model({"prompter": {"name": "palm"}}), "evals", "spec.candidate.model.prompter.name", "use openai-chat"),
+        (
+            with_model({"prompter": {"name": "palm"}}),
+            "evals",
+            "spec.candidate.model.prompter.name",
+            "use one of openai-chat",
+        ),
+        (
+            with_model({"prompter": {"name": "claude", "args": {"x": "y"}}}),
+            "evals",
+            "spec.candidate.model.prompter.name",
+            "it takes no argument 'x'",
+        ),
+        (
+            spec(candidate={"program": {"argv": ["a"]}, "model": MODEL | {"prompter": {"name": "claude"}}}),
+            "evals",
+            "spec.candidate.model.prompter",
+            "writes its own requests",
+        ),
+        (serving({"prompter": {"name": "vicuna"}}), "evals", "spec.candidate.server.agent.prompter.name", "use one of"),
+        (
+            serving({"returnFormat": "{response.x}"}),
+            "evals",
+            "spec.candidate.server.agent.returnFormat",
+            "only {response}",
+        ),
         (with_model(budget={"cost": "2.5"}), "evals", "spec.budget.cost", "has no price"),
         (judged({"endpoint": "tem"}), "evals", "spec.task.models.judge.endpoint", "no such endpoint"),
         (judged({}), "others", "spec.task.models.judge.endpoint", "have the namespace added"),
