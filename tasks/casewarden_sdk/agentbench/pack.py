@@ -85,7 +85,7 @@ class AgentBenchPack:
     """Whether what the task raises after a turn of the agent's is the agent's doing; see ``verdicts``."""
     setup_seconds: float = 300.0
     """How long a task may take until it first asks the agent."""
-    grace_seconds: float = 30.0
+    grace_seconds: float = 20.0
     """How long a task has to return once it was cancelled."""
 
     # What an environment defines.
