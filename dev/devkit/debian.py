@@ -48,7 +48,7 @@ DATABASE = (
     Package("mariadb-server-core", "mariadbd"),
     Package("socat", "socat"),
 )
-"""What tests of the task pack dbbench run on this machine; in a cluster it is in an image."""
+"""What tests of the task pack agentbench-db run on this machine; in a cluster it is in an image."""
 
 
 def missing(packages: tuple[Package, ...]) -> list[str]:

@@ -18,7 +18,7 @@ from .checking import PlanRefused, check_cases, check_controls, check_coverage, 
 from .contract import DEFAULT_KINDS, JSON, Case, Control, Pack
 from .fingerprint import grader_fingerprint
 
-__all__ = ["CONTRACT_VERSION", "LINE_PREFIX", "PlanRefused", "build_plan", "plan_lines", "read_plan_lines"]
+__all__ = ["CONTRACT_VERSION", "LINE_PREFIX", "PlanRefused", "build_plan", "controls_of", "plan_lines", "read_plan_lines"]
 
 CONTRACT_VERSION = "1"
 LINE_PREFIX = "casewarden-plan "
@@ -36,7 +36,9 @@ def build_plan(
     kinds = dict(getattr(pack, "kinds", DEFAULT_KINDS))
     check_pack(pack, kinds)
     check_seeds(seeds)
-    check_controls(pack)
+    controls = controls_of(pack, params)
+    check_controls(pack, controls)
+    exclusions = _exclusions_of(pack, params)
     planned: List[Tuple[int, Case]] = []
     excluded: List[Dict[str, JSON]] = []
     known: Dict[str, None] = {}
@@ -46,8 +48,8 @@ def build_plan(
         for case in cases:
             if families and case.id not in families:
                 continue
-            if case.id in pack.exclusions:
-                excluded.append({"seed": seed, "id": case.id, "reason": pack.exclusions[case.id]})
+            if case.id in exclusions:
+                excluded.append({"seed": seed, "id": case.id, "reason": exclusions[case.id]})
             else:
                 planned.append((seed, case))
     check_coverage(pack, seeds, planned, families, known)
@@ -68,7 +70,7 @@ def build_plan(
         "params": dict(params),
         "cases": [_case_row(seed, case) for seed, case in planned],
         "excluded": excluded,
-        "controls": [_control_row(control) for control in with_always(pack.controls)],
+        "controls": [_control_row(control) for control in with_always(controls)],
         "fingerprints": {
             "grader": grader_fingerprint(pack.sources),
             "cases": sha256_json([{"seed": seed, **case.content} for seed, case in planned]),
@@ -76,6 +78,17 @@ def build_plan(
         },
         "sdk": __version__,
     }
+
+
+def controls_of(pack: Pack, params: Mapping[str, JSON]) -> Sequence[Control]:
+    """Return the controls of a pack for ``params``, those that every audit has left out."""
+    made = getattr(pack, "controls_for", None)
+    return tuple(pack.controls if made is None else made(params))
+
+
+def _exclusions_of(pack: Pack, params: Mapping[str, JSON]) -> Mapping[str, str]:
+    made = getattr(pack, "exclusions_for", None)
+    return {**pack.exclusions, **({} if made is None else made(params))}
 
 
 def plan_lines(plan: Mapping[str, JSON]) -> List[str]:

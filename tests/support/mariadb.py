@@ -15,8 +15,8 @@ from pathlib import Path
 from devkit import debian
 
 from casewarden_sdk.errors import CandidateError
-from casewarden_tasks.dbbench import server
-from casewarden_tasks.dbbench.client import Account
+from casewarden_tasks.agentbench_db import server
+from casewarden_tasks.agentbench_db.client import Account
 
 __all__ = ["DirectHost", "LocalMariaDB", "local_mariadb"]
 

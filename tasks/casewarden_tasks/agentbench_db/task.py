@@ -8,6 +8,7 @@ from typing import Any
 
 from casewarden_sdk.agentbench import SampleStatus, Session, Task, TaskOutput, TaskSampleExecutionResult
 from casewarden_sdk.agentbench.messages import SampleIndex
+from casewarden_sdk.errors import ContractError
 
 from . import metrics
 from .database import Database, Host
@@ -28,16 +29,25 @@ def is_right(row: Row, result: Any) -> bool:
 
 
 class DBBench(Task):
-    """``rows`` by their indices."""
+    """``rows`` by their places in the data set, of which ``indices`` are played; None for all.
 
-    def __init__(self, rows: Sequence[Row], max_round: int = 15, name: str = "dbbench") -> None:
+    ``ContractError`` for an index that is none.
+    """
+
+    def __init__(
+        self, rows: Sequence[Row], max_round: int = 15, indices: Sequence[int] | None = None, name: str = "dbbench"
+    ) -> None:
         super().__init__(name)
         self.rows = rows
         self.max_round = max_round
+        self._indices = range(len(rows)) if indices is None else indices
+        for index in self._indices:
+            if not 0 <= index < len(rows):
+                raise ContractError(f"spec.task.params.indices: no row {index}; there are 0 to {len(rows) - 1}")
 
     def get_indices(self) -> list[SampleIndex]:
-        """Return 0, 1, 2 …: places in the data set."""
-        return list(range(len(self.rows)))
+        """Return the places that are played."""
+        return list(self._indices)
 
     async def start_sample(self, index: SampleIndex, session: Session) -> TaskSampleExecutionResult:
         """Play a row. The result's ``answer`` is judged: of a change, it is the table's hash, whatever was said."""
@@ -64,11 +74,9 @@ class DBBench(Task):
             session.facts["seconds"] = clock.seconds
 
     def calculate_overall(self, results: list[TaskOutput]) -> dict[str, float]:
-        """Return the figures of ``metrics``. A sample without a result counts as wrong: no agent may choose to be left out."""
-        of = {output.index: self.rows[int(output.index)] for output in results if output.index is not None}
-        return metrics.overall(
-            (of[output.index].type, is_right(of[output.index], output.result)) for output in results if output.index in of
-        )
+        """Return the figures of ``metrics``. A sample without a result is wrong: no agent may choose to be left out."""
+        rows = [(self.rows[int(output.index)], output.result) for output in results if output.index is not None]
+        return metrics.overall((row.type, is_right(row, result)) for row, result in rows)
 
     async def host(self, session: Session) -> Host:
         """Return the server of the case that the session plays."""
