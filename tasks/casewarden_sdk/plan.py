@@ -18,7 +18,15 @@ from .checking import PlanRefused, check_cases, check_controls, check_coverage, 
 from .contract import DEFAULT_KINDS, JSON, Case, Control, Pack
 from .fingerprint import grader_fingerprint
 
-__all__ = ["CONTRACT_VERSION", "LINE_PREFIX", "PlanRefused", "build_plan", "controls_of", "plan_lines", "read_plan_lines"]
+__all__ = [
+    "CONTRACT_VERSION",
+    "LINE_PREFIX",
+    "PlanRefused",
+    "build_plan",
+    "controls_of",
+    "plan_lines",
+    "read_plan_lines",
+]
 
 CONTRACT_VERSION = "1"
 LINE_PREFIX = "casewarden-plan "

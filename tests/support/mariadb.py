@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-
-from devkit import debian
+from typing import Any
 
 from casewarden_sdk.errors import CandidateError
 from casewarden_tasks.agentbench_db import server
-from casewarden_tasks.agentbench_db.client import Account
+from casewarden_tasks.agentbench_db.client import GRADER, Account, Connection, converse
+from casewarden_tasks.agentbench_db.hashing import quoted
+from devkit import debian
+from devkit.settings import cache_root
 
 __all__ = ["DirectHost", "LocalMariaDB", "local_mariadb"]
 
 _SECONDS = 60.0
+_KEPT = ("information_schema", "mysql")
 
 
 @dataclass(frozen=True)
@@ -43,12 +47,18 @@ class _Direct:
         self._reader, self._writer = reader, writer
 
     async def send(self, data: bytes) -> bool:
-        self._writer.write(data)
-        await self._writer.drain()
+        try:
+            self._writer.write(data)
+            await self._writer.drain()
+        except OSError:
+            return False
         return True
 
     async def receive(self, seconds: float | None = None) -> bytes:
-        return await asyncio.wait_for(self._reader.read(1 << 16), seconds)
+        try:
+            return await asyncio.wait_for(self._reader.read(1 << 16), seconds)
+        except OSError:
+            return b""
 
     async def close(self) -> None:
         self._writer.close()
@@ -75,13 +85,30 @@ class DirectHost:
             raise CandidateError("SandboxKilled", "its database server ended")
 
     async def close(self) -> None:
-        """Leave it running, for the next case."""
+        """Leave it running for the next case, without what this one made."""
+        await self.run(
+            "DROP DATABASE " + quoted(name) for (name,) in await self.run(["SHOW DATABASES"]) if name not in _KEPT
+        )
+
+    async def run(self, statements: Iterable[str]) -> list[tuple[Any, ...]]:
+        """Carry out statements as the grader and return the rows of the last."""
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            rows: Sequence[tuple[Any, ...]] = ()
+            with connection.cursor() as cursor:
+                for statement in statements:
+                    cursor.execute(statement)
+                    rows = cursor.fetchall()
+            return list(rows)
+
+        stream = await self.connect(GRADER)
+        return await converse(stream, GRADER, self.passwords[GRADER], None, work, _SECONDS)
 
 
 @contextlib.contextmanager
 def local_mariadb() -> Iterator[LocalMariaDB]:
     """Run a server for as long as the context is open; the Debian packages are installed where they are missing."""
-    debian.require(debian.DATABASE)
+    _installed()
     # A unix socket's path is short; pytest's folders are not.
     with tempfile.TemporaryDirectory(prefix="cw-db-", dir="/dev/shm") as scratch:
         folder = Path(scratch)
@@ -100,6 +127,15 @@ def local_mariadb() -> Iterator[LocalMariaDB]:
         finally:
             process.kill()
             process.wait(10)
+
+
+def _installed() -> None:
+    # Workers of a test session may come here at once, and apt has one lock.
+    lock = cache_root() / "apt.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        debian.require(debian.DATABASE)
 
 
 def _await(process: subprocess.Popen[bytes], log: Path) -> None:

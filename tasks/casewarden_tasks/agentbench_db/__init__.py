@@ -40,13 +40,13 @@ class AgentBenchDb(AgentBenchPack):
     version = "0.1.0"
     description = "Answer questions about a table, and change it, by SQL (AgentBench DB)"
     contract = (_HERE / "contract.md").read_text(encoding="utf-8")
-    dimensions = {"select": "0.34", "insert": "0.33", "update": "0.33"}
+    dimensions: Mapping[str, str] = {"select": "0.34", "insert": "0.33", "update": "0.33"}
     limits = Limits(
         case_seconds=900, response_seconds=240, start_seconds=120, output_bytes=4 << 20, request_bytes=1 << 20
     )
     score = metrics.MAIN
     passes = "the answer is right, or, where the table was to be changed, it was left as it should be"
-    kinds = {
+    kinds: Mapping[str, Any] = {
         "default": {
             "candidate": {"image": "python"},
             "environments": [{"name": "db", "image": "mariadb", "profile": "restricted", "memory_mib": 192}],
@@ -64,10 +64,7 @@ class AgentBenchDb(AgentBenchPack):
         ),
     )  # fmt: skip
 
-    @property
-    def controls(self) -> Sequence[Control]:
-        """The controls for the data set that the pack brings."""
-        return planted.controls(_own_rows())
+    controls = planted.controls(_own_rows())
 
     def controls_for(self, params: Mapping[str, Any]) -> Sequence[Control]:
         """Return the controls for the data set of a run."""
@@ -114,7 +111,9 @@ class AgentBenchDb(AgentBenchPack):
             return _own_rows()
         name = params.get("dataFile", _DATA_FILE)
         if not isinstance(name, str):
-            raise ContractError(f"spec.task.params.dataFile: {name!r} is no path; give {_DATA_FILE}, or another as a text")
+            raise ContractError(
+                f"spec.task.params.dataFile: {name!r} is no path; give {_DATA_FILE}, or another as a text"
+            )
         return parse_rows(dataset.text(name), f"spec.task.params.dataset: {name}")
 
 

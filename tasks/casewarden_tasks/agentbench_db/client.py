@@ -51,7 +51,12 @@ class Stream(Protocol):
 
 
 async def converse(
-    stream: Stream, account: Account, password: str, database: str | None, work: Callable[[Connection], T], seconds: float
+    stream: Stream,
+    account: Account,
+    password: str,
+    database: str | None,
+    work: Callable[[Connection], T],
+    seconds: float,
 ) -> T:
     """Connect over ``stream``, let ``work`` use the connection in a thread, and hang up.
 
@@ -73,12 +78,14 @@ async def converse(
         await asyncio.wait({working})
         ours.close()
         await stream.close()
+    failed = working.exception()
     for error in ended:
         if isinstance(error, Exception):
             raise error
     if not done:
-        working.exception()
         raise TimeoutError
+    if failed is not None:
+        raise failed
     return working.result()
 
 
@@ -143,7 +150,7 @@ def _or_none(convert: Callable[[str], Any]) -> Callable[[str], Any]:
 
 
 # The types of Python that the benchmark's connector gives.
-_CONVERSIONS: Final = {
+_CONVERSIONS: Final[dict[Any, Any]] = {
     **conversions,
     FIELD_TYPE.BIT: _bit,
     FIELD_TYPE.DATE: _or_none(convert_date),

@@ -43,7 +43,12 @@ answers = gold["answers"]
             pass
         {_ANSWER.replace('gold["answers"]', "answers")}"""),
     Fault("wrong-format", "select", _ANSWER, f"""{_ANSWER[:-1]}).replace("[", "").replace("]", "").replace('"', "")"""),
-    Fault("one-answer-too-many", "select", _ANSWER, _ANSWER.replace('gold["answers"]', 'gold["answers"] + ["another"]')),
+    Fault(
+        "one-answer-too-many",
+        "select",
+        _ANSWER,
+        _ANSWER.replace('gold["answers"]', 'gold["answers"] + ["another"]'),
+    ),
     Fault("one-row-too-many", "insert", _OPERATION, f"{_OPERATION}\n        {_OPERATION}"),
     Fault("claims-without-doing", "update", _OPERATION, "pass", ("insert",)),
     Fault(
@@ -52,7 +57,7 @@ answers = gold["answers"]
         _OPERATION,
         _OPERATION.replace('gold["statement"]', 'gold["statement"].partition(" WHERE ")[0]'),
     ),
-    Fault("drops-the-database", "insert", _OPERATION, f"""\
+    Fault("drops-the-database", "insert", _OPERATION, """\
 name = gold["table"].replace("`", "``")
         yield operation("DROP TABLE `%s`" % name)
         yield operation("DROP DATABASE `%s`" % name)""", ("update",)),

@@ -9,11 +9,11 @@ from casewarden_sdk.agentbench import AgentOutput, AgentOutputStatus, SampleStat
 from .replies import OPERATION, action_of, answer_of, sql_of
 from .rows import Row
 
-__all__ = ["Played", "RULES", "opening", "play"]
+__all__ = ["RULES", "Played", "opening", "play"]
 
 RULES: Final = """\
-You are given a question, or a change to make, about one table of a MySQL database. Work by SQL statements. There are two
-forms of reply, and each reply must be exactly one of them, beginning with a line that gives the reason in your words.
+You are given a question, or a change to make, about one table of a MySQL database. Work by SQL statements. There are
+two forms of reply, and each reply must be exactly one of them, beginning with a line that gives the reason.
 
 To have a statement carried out:
 Action: Operation
@@ -41,7 +41,7 @@ class Operator(Protocol):
 
 
 class Played:
-    """How a dialogue ended: ``answer`` is the agent's own, empty where it gave none; ``statements`` were carried out."""
+    """How a dialogue ended: the agent's own ``answer``, empty where it gave none; how many ``statements`` it made."""
 
     def __init__(self) -> None:
         self.status = SampleStatus.COMPLETED

@@ -6,7 +6,6 @@ passwords that nobody has seen: the grader's, and the agent's, which may read an
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import secrets
 from dataclasses import dataclass
@@ -48,7 +47,7 @@ class Server:
         """Raise the error of who is to blame where the server has ended; ask after a connection was lost."""
         try:
             ended = await self.process.wait(_DYING_SECONDS)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return
         how = f"signal {ended.signal}" if ended.signal is not None else f"code {ended.code}"
         raise await self.environment.lost(f"its database server ended with {how}")
@@ -62,7 +61,7 @@ class Server:
 
 async def start_server(environment: Environment) -> Server:
     """Make and start a server; ``EnvironmentFailure`` with what it said where it does not come up."""
-    made = await environment.exec(["mktemp", "-d", "/tmp/db.XXXXXX"], seconds=30.0)
+    made = await environment.exec(["mktemp", "-d", "-p", "/tmp", "db.XXXXXX"], seconds=30.0)  # noqa: S108 - its own
     folder = made.stdout.decode("ascii", "replace").strip()
     if made.code != 0:
         said = made.stderr.decode("utf-8", "replace").strip()
@@ -73,7 +72,7 @@ async def start_server(environment: Environment) -> Server:
     process = await environment.open(["/bin/sh", f"{folder}/start.sh", folder], max_bytes=_LOG_BYTES)
     try:
         ready = await process.until_said(READY, _START_SECONDS)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         ready = False
     if not ready:
         said = process.errors().decode("utf-8", "replace").strip()[-800:]
