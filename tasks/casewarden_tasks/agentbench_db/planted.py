@@ -42,7 +42,7 @@ answers = gold["answers"]
         except ValueError:
             pass
         {_ANSWER.replace('gold["answers"]', "answers")}"""),
-    Fault("wrong-format", "select", _ANSWER, f"""{_ANSWER[:-1]}).replace("[", "").replace("]", "").replace('"', "")"""),
+    Fault("wrong-format", "select", "Final Answer: %s\" % answers", "Final Answer: %s\" % ', '.join(answers)"),
     Fault(
         "one-answer-too-many",
         "select",

@@ -24,7 +24,8 @@ SELECTS: Final = (
 )  # fmt: skip
 CHANGES: Final = ("INSERT", "UPDATE", "DELETE")
 _MD5: Final = re.compile(r"\[\('[0-9a-f]{32}',\)\]\Z")
-_LONGEST_NAME: Final = 64  # characters; of a database, a table and a column
+# Of a database, a table and a column; names are kept as UTF-8 of three bytes at most.
+_NAME: Final = re.compile(r"[\u0001-\uffff]{0,63}[\u0001-\u001f\u0021-\uffff]\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Table:
     def broken(self) -> str | None:
         """What keeps a database from holding it; None where nothing does."""
         for name in (self.name, *self.columns):
-            if not name or len(name) > _LONGEST_NAME or name != name.rstrip() or "\0" in name:
+            if not _NAME.match(name):
                 return f"{name!r} cannot be the name of a table or column: 1 to 64 characters, no space at the end"
         seen: set[str] = set()
         for name in self.columns:

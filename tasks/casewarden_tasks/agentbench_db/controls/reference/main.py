@@ -11,7 +11,7 @@ def operation(statement):
 
 
 def answer(answers):
-    return "This is it.\nAction: Answer\nFinal Answer: %s" % json.dumps(answers)
+    return "This is it.\nAction: Answer\nFinal Answer: %s" % answers
 
 
 def replies(gold):
