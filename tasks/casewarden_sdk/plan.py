@@ -92,7 +92,11 @@ def build_plan(
 
 
 def controls_of(pack: Pack, params: Mapping[str, JSON]) -> Sequence[Control]:
-    """Return the controls of a pack for ``params``, those that every audit has left out."""
+    """Return the controls of a pack for ``params``, those that every audit has left out.
+
+    A pack that reads data sets may have ``controls_for(params)``, controls for that data in the place of ``controls``;
+    as it may have ``exclusions_for(params)``, exclusions of that data beside ``exclusions``.
+    """
     made = getattr(pack, "controls_for", None)
     return tuple(pack.controls if made is None else made(params))
 
