@@ -1,4 +1,4 @@
-"""A case's server in an environment container, over the real shim: it comes up, is played on, and whose fault its end is."""
+"""A case's server in an environment container, over the real shim: it comes up, and whose fault its end is."""
 
 from __future__ import annotations
 
