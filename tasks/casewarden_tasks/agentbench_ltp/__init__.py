@@ -46,7 +46,7 @@ class PuzzlePack(AgentBenchPack):
 
     def task(self, params: Mapping[str, Any], seed: int) -> Puzzles:
         """Make the task: our own puzzles, or those of a data set."""
-        known = ("compat", "dataset", "datasetDigest", "filepath", "judgeRepeats", "round", "split")
+        known = ("compat", "dataset", "datasetDigest", "filepath", "indices", "judgeRepeats", "round", "split")
         for name in params:
             if name not in known:
                 raise ContractError(f"spec.task.params.{name}: {self.id} knows {', '.join(known)}; remove it")
@@ -55,7 +55,8 @@ class PuzzlePack(AgentBenchPack):
             raise ContractError(f"spec.task.params.compat is {compat!r}; give {_COMPAT!r}, or leave it out")
         puzzles = _puzzles(params, compat is not None)
         rounds = _whole(params, "round", _ROUNDS, _MOST_ROUNDS)
-        return Puzzles(puzzles, rounds, _whole(params, "judgeRepeats", 1, _MOST_REPEATS), compat is not None)
+        repeats = _whole(params, "judgeRepeats", 1, _MOST_REPEATS)
+        return Puzzles(puzzles, _indices(params, len(puzzles)), rounds, repeats, compat is not None)
 
     def content(self, task: Any, index: Any) -> Mapping[str, Any]:
         """Return the puzzle."""
@@ -114,6 +115,17 @@ def _puzzles(params: Mapping[str, Any], compat: bool) -> list[Puzzle]:
     if not isinstance(name, str):
         raise ContractError(f"spec.task.params.filepath is {name!r}; give the path of an xlsx file in the data set")
     return sheet_puzzles(dataset.read(name), name, empty_lines=compat)
+
+
+def _indices(params: Mapping[str, Any], count: int) -> Sequence[int]:
+    """Return the rows that a run plays: all, unless it names some."""
+    wanted = params.get("indices", list(range(count)))
+    whole = isinstance(wanted, list) and all(isinstance(index, int) and not isinstance(index, bool) for index in wanted)
+    if not whole or not wanted or len(set(wanted)) != len(wanted) or not all(0 <= index < count for index in wanted):
+        raise ContractError(
+            f"spec.task.params.indices is {wanted!r:.80}; give a list of different whole numbers from 0 to {count - 1}"
+        )
+    return list(wanted)
 
 
 def _whole(params: Mapping[str, Any], name: str, default: int, most: int) -> int:

@@ -32,16 +32,19 @@ _PARAMETERS: Final = {"temperature": 0}
 class Puzzles(Task):
     """The puzzles of a run."""
 
-    def __init__(self, puzzles: Sequence[Puzzle], rounds: int, repeats: int, compat: bool) -> None:
+    def __init__(
+        self, puzzles: Sequence[Puzzle], indices: Sequence[int], rounds: int, repeats: int, compat: bool
+    ) -> None:
         super().__init__(name="ltp")
+        self.indices = indices
         self.puzzles = puzzles
         self.rounds = rounds
         self.repeats = repeats
         self.compat = compat
 
     def get_indices(self) -> list[Any]:
-        """Return the rows, from 0."""
-        return list(range(len(self.puzzles)))
+        """Return the rows that are played, from 0."""
+        return list(self.indices)
 
     async def start_sample(self, index: Any, session: Session) -> TaskSampleExecutionResult:
         """Play one game."""

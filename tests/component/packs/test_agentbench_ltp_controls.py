@@ -111,7 +111,7 @@ def test_repeats_of_the_judge_are_counted_and_its_flips_are_shown() -> None:
     assert result.verdict.passed
     assert int(metrics["judge_flips"]) >= 1
     assert int(metrics["judge_calls"]) > 2 * int(metrics["judge_judgements"])
-    custom = Puzzles([], 25, 3, False).calculate_overall([TaskOutput.parse_obj(result.record["output"])])
+    custom = Puzzles([], [], 25, 3, False).calculate_overall([TaskOutput.parse_obj(result.record["output"])])
     assert 0 < custom["judge"]["agreement"] < 1
 
 
@@ -119,7 +119,7 @@ def test_means_are_over_all_samples_and_one_without_a_result_counts_0() -> None:
     figures = {"progress": 1.0, "efficiency": 0.5, "accuracy": 0.25, "relevance": 0.75,
                "judge": {"calls": 3, "judgements": 2, "flipped": 1}}  # fmt: skip
     results = [TaskOutput(0, SampleStatus.COMPLETED, figures, []), TaskOutput(1, SampleStatus.UNKNOWN, None, [])]
-    assert Puzzles([], 25, 1, False).calculate_overall(results) == {
+    assert Puzzles([], [], 25, 1, False).calculate_overall(results) == {
         "main": 0.5, "RE": 0.25, "SGA": 0.125, "QR": 0.375, "GP": 0.5,
         "judge": {"calls": 3, "judgements": 2, "flipped": 1, "agreement": 0.5},
     }  # fmt: skip
@@ -165,6 +165,10 @@ def test_a_data_set_that_is_not_as_it_should_be_is_refused(dataset: str, params:
     assert told in str(refused.value)
 
 
+def test_a_run_may_name_the_rows_that_it_plays() -> None:
+    assert [case.content["index"] for case in PACK.cases(0, {"indices": [8, 0]})] == [8, 0]
+
+
 @pytest.mark.parametrize(
     ("params", "told"),
     [
@@ -172,6 +176,9 @@ def test_a_data_set_that_is_not_as_it_should_be_is_refused(dataset: str, params:
         ({"round": 0}, "spec.task.params.round is 0; give a whole number from 1 to 100"),
         ({"judgeRepeats": 10}, "spec.task.params.judgeRepeats is 10; give a whole number from 1 to 9"),
         ({"judgeRepeats": True}, "spec.task.params.judgeRepeats is True; give a whole number from 1 to 9"),
+        ({"indices": [22]}, "spec.task.params.indices is [22]; give a list of different whole numbers from 0 to 21"),
+        ({"indices": []}, "spec.task.params.indices is []; give a list of different whole numbers from 0 to 21"),
+        ({"indices": [0, 0]}, "spec.task.params.indices is [0, 0]; give a list of different whole numbers from 0 to 21"),
         ({"compat": "v0.1"}, "spec.task.params.compat is 'v0.1'; give 'v0.2', or leave it out"),
     ],
 )
