@@ -317,7 +317,9 @@ def test_a_pack_is_added_replaced_and_left_out_by_its_name(helm: str) -> None:
         text = named(template(helm, values), "ConfigMap", "casewarden-catalogue")["data"]["catalogue.yaml"]
         return Catalogue.model_validate(yaml.safe_load(text))
 
-    assert {"durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp"} <= set(catalogue({}).tasks)
+    assert {"durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp"} <= set(
+        catalogue({}).tasks
+    )
     own = catalogue(VALUES["with a catalogue of one's own"])
     assert "mine" in own.tasks
     assert "support-routing" not in own.tasks

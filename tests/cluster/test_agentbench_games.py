@@ -1,4 +1,4 @@
-"""agentbench-dcg and agentbench-ltp in real pods, on what the release brings: audits, models that play, judges that fail."""
+"""agentbench-dcg and agentbench-ltp in real pods: their audits, models that play them, and a judge that fails."""
 
 from __future__ import annotations
 

@@ -44,6 +44,10 @@ class PuzzlePack(AgentBenchPack):
         ROLE: "hosts the game: knows the truth, answers questions with yes, no or irrelevant, and says what was found"
     }
 
+    def controls_for(self, params: Mapping[str, Any]) -> Sequence[Control]:
+        """Return the controls for the puzzles of a run."""
+        return planted.controls(_puzzles(params, params.get("compat") == _COMPAT))
+
     def task(self, params: Mapping[str, Any], seed: int) -> Puzzles:
         """Make the task: our own puzzles, or those of a data set."""
         known = ("compat", "dataset", "datasetDigest", "filepath", "indices", "judgeRepeats", "round", "split")

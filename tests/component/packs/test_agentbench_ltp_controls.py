@@ -178,7 +178,10 @@ def test_a_run_may_name_the_rows_that_it_plays() -> None:
         ({"judgeRepeats": True}, "spec.task.params.judgeRepeats is True; give a whole number from 1 to 9"),
         ({"indices": [22]}, "spec.task.params.indices is [22]; give a list of different whole numbers from 0 to 21"),
         ({"indices": []}, "spec.task.params.indices is []; give a list of different whole numbers from 0 to 21"),
-        ({"indices": [0, 0]}, "spec.task.params.indices is [0, 0]; give a list of different whole numbers from 0 to 21"),
+        (
+            {"indices": [0, 0]},
+            "spec.task.params.indices is [0, 0]; give a list of different whole numbers from 0 to 21",
+        ),
         ({"compat": "v0.1"}, "spec.task.params.compat is 'v0.1'; give 'v0.2', or leave it out"),
     ],
 )
