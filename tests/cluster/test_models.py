@@ -14,7 +14,7 @@ import pytest
 import yaml
 from support import judged_pack, model_clients
 from support.kubectl import Kubectl, condition, evalrun, message, reason, workspace
-from support.scripted import scripted_models
+from support.scripted import MODELS, scripted_models
 from support.shipped_pack import SYSTEM, command_of, offer
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -52,8 +52,8 @@ def model(name: str, endpoint: str = "scripted") -> dict[str, Any]:
     return {"model": {"endpoint": endpoint, "name": name}}
 
 
-def by_program(namespace: str, client: str, trial_image: str, name: str, endpoint: str = "scripted") -> Any:
-    program = {"image": trial_image, "workspace": {"configMap": f"with-{client.lower()}"}}
+def by_program(client: str, trial_image: str, name: str, endpoint: str = "scripted", env: Any = ()) -> dict[str, Any]:
+    program = {"image": trial_image, "workspace": {"configMap": f"with-{client.lower()}"}, "env": list(env)}
     return {"program": program, **model(name, endpoint)}
 
 
@@ -68,7 +68,7 @@ def test_a_program_a_server_and_a_model_of_the_same_decisions_come_to_the_same_v
     server = {"image": python_image, "argv": ["python3", "-c", model_clients.SERVER], "port": 9000}
     # It forgets to close what is resolved: two cases pass and two fail.
     candidates = {
-        "by-program": by_program(module_namespace, "OPENAI", trial_image, "careless"),
+        "by-program": by_program("OPENAI", trial_image, "careless"),
         "by-server": {"server": server, **model("careless")},
         "by-model": model("careless"),
     }
@@ -102,10 +102,13 @@ def test_clients_work_through_the_gateway_as_they_are(
 ) -> None:  # fmt: skip
     """The `openai` SDK is above; here are Anthropic's, an agent of LangChain's and curl, streams and tools included."""
     endpoints = {"ANTHROPIC": "scripted-claude", "LANGCHAIN": "scripted", "CURL": "scripted"}
+    places = [(MODELS, "models", "8000/"), (SYSTEM, "casewarden-relay", "8080/healthz")]
+    addresses = [f"http://{kubectl.get('service', *place[:2])['spec']['clusterIP']}:{place[2]}" for place in places]
+    elsewhere = [{"name": "ELSEWHERE", "value": " ".join(addresses)}]
     kubectl.apply(*(client(module_namespace, name) for name in endpoints))
     kubectl.apply(
         *(a_run(module_namespace, f"with-{name.lower()}",
-                by_program(module_namespace, name, trial_image, "support", endpoint), **ONE)
+                by_program(name, trial_image, "support", endpoint, elsewhere), **ONE)
           for name, endpoint in endpoints.items())
     )  # fmt: skip
     for name in endpoints:
@@ -130,6 +133,9 @@ def test_whatever_is_wrong_with_a_model_has_an_outcome_of_its_own(
         a_run(module_namespace, "unknown-model", model("unknown"), **ONE),
         a_run(module_namespace, "no-key", model("support", "scripted-keyless"), **ONE),
         a_run(module_namespace, "redirect", model("redirect"), **ONE),
+        a_run(module_namespace, "too-long", model("context"), **ONE),
+        a_run(module_namespace, "bad-json", model("bad-json"), **ONE),
+        a_run(module_namespace, "bomb", model("bomb"), **ONE),
         a_run(module_namespace, "no-budget", model("support"), budget={"modelCalls": 2}, **ONE),
         a_run(module_namespace, "not-ours", model("support", "scripted-elsewhere"), **ONE),
         a_run(
@@ -149,6 +155,9 @@ def test_whatever_is_wrong_with_a_model_has_an_outcome_of_its_own(
         ("unknown-parameter", "agent_error", "BadRequest", "frobnicate"),
         ("few-tokens", "agent_error", "TokenLimit", "the case has 20"),
         ("no-key", "environment_error", "ModelUnavailable", "key cannot be read"),
+        ("too-long", "agent_error", "ContextLimit", "maximum context length"),
+        ("bad-json", "environment_error", "ModelUnavailable", "no JSON"),
+        ("bomb", "environment_error", "ModelUnavailable", "is over"),
         ("redirect", "environment_error", "ModelUnavailable", "redirects (307)"),
     ):
         found = failure(name)

@@ -27,6 +27,7 @@ class Stats:
         self.models: list[str] = []
         self.keys: list[str | None] = []
         self.bodies: list[Any] = []
+        self.headers: list[dict[str, str]] = []
         self.seen: Counter[str] = Counter()
         self.times: list[float] = []
 
@@ -191,6 +192,7 @@ class Handler(BaseHTTPRequestHandler):
             stats.models.append(model)
             stats.keys.append(key or None)
             stats.bodies.append(body)
+            stats.headers.append(dict(self.headers))
             stats.seen[model] += 1
             count = stats.seen[model]
         if self.server.key and key != self.server.key:

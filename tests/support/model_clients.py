@@ -98,8 +98,12 @@ agent.invoke({"messages": [{"role": "user", "content": input()}]})
 print(json.dumps({"finish": True}), flush=True)
 """
 
+# Where it must not get is in its environment.
 CURL = f"""{_LOOP}
 import os, subprocess
+for address in os.environ["ELSEWHERE"].split():
+    if subprocess.run(["curl", "-sS", "-m", "3", address], capture_output=True).returncode == 0:
+        sys.exit(f"reached {{address}}, which is not the gateway")
 messages = []
 TOOLS = [{{"type": "function", "function": {{"name": name, "parameters": {{"type": "object"}}}}}} for name in NAMES]
 def decide(line, asked, number):

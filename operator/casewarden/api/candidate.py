@@ -114,10 +114,14 @@ class Prompter(ApiModel):
             r"^[a-z0-9]([-_a-z0-9]*[a-z0-9])?$", "use the name of a prompter, such as openai-chat or prompt_string", 63
         ),
     ] = Field(
-        description="Name of the prompter: role_content_dict, batched_role_content_dict, prompt_string, claude or palm; "
-        "of a model openai-chat, role_content_dict, prompt_string or claude."
+        description="Name of the prompter: role_content_dict, batched_role_content_dict, prompt_string, claude or "
+        "palm; of a model openai-chat, role_content_dict, prompt_string or claude."
     )
     args: FreeObject | None = Field(default=None, description="The prompter's own arguments, all of them texts.")
+
+
+_HeaderText = Annotated[str, Shape(r"^[ -~]*$", "use printable ASCII", 1024, 0)]
+_HEADER = Shape(r"^[A-Za-z0-9-]+$", "use letters, digits and '-' in the name of a header", 64)
 
 
 class AgentInterface(ApiModel):
@@ -126,11 +130,9 @@ class AgentInterface(ApiModel):
     path: Annotated[str, Shape(r"^/[!-~]*$", "give a path that begins with /", 512)] = Field(
         default="/", description="Path of the server that is asked by POST."
     )
-    headers: Annotated[
-        dict[str, Annotated[str, Shape(r"^[ -~]*$", "use printable ASCII", 1024, 0)]],
-        Field(max_length=32),
-        Keys(Shape(r"^[A-Za-z0-9-]+$", "use letters, digits and '-' in the name of a header", 64)),
-    ] = Field(default_factory=dict, description="Headers of each request.")
+    headers: Annotated[dict[str, _HeaderText], Field(max_length=32), Keys(_HEADER)] = Field(
+        default_factory=dict, description="Headers of each request."
+    )
     body: FreeObject | None = Field(default=None, description="What each request's body has beside the history.")
     prompter: Prompter | None = Field(
         default=None, description="How the history is written. Default: role_content_dict."
@@ -139,8 +141,8 @@ class AgentInterface(ApiModel):
         default="{response}",
         min_length=1,
         max_length=1024,
-        description="How the agent's text is read from an answer, which is JSON: a text with {response} and parts of it, "
-        "such as {response[choices][0][text]}.",
+        description="How the agent's text is read from an answer, which is JSON: a text with {response} and parts of "
+        "it, such as {response[choices][0][text]}.",
     )
 
 
@@ -172,7 +174,13 @@ class Model(ApiModel):
     )
     name: str = Field(min_length=1, max_length=253, description="Name of the model, as the endpoint knows it.")
     parameters: FreeObject | None = Field(
-        default=None, description="Parameters that are sent with every request, such as temperature."
+        default=None,
+        description="Parameters that are sent with every request, such as temperature, in the dialect of the endpoint.",
+    )
+    headers: Annotated[dict[str, _HeaderText], Field(max_length=8), Keys(_HEADER)] = Field(
+        default_factory=dict,
+        description="Headers that are sent with every request, such as anthropic-beta. None that carries keys, cookies "
+        "or the connection's own matters; whoever may read the run may read them.",
     )
     prompter: Prompter | None = Field(
         default=None, description="How messages are written for the model. Default: openai-chat."

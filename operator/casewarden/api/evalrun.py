@@ -70,8 +70,7 @@ class TaskModel(ApiModel):
     """A model that the task itself asks, behind one of the endpoints that the administrator has set up."""
 
     endpoint: ShortName = Field(
-        description="Name of an endpoint of the operator's configuration, of the dialect openai. Its address and key "
-        "stay with the relay."
+        description="Name of an endpoint of the operator's configuration. Its address and key stay with the relay."
     )
     name: str = Field(min_length=1, max_length=253, description="Name of the model, as the endpoint knows it.")
     parameters: FreeObject | None = Field(

@@ -7,12 +7,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from casewarden_sdk.dialects import from_anthropic, to_anthropic
 from casewarden_sdk.errors import CandidateError, EnvironmentFailure
 from casewarden_sdk.prompters import MODEL_PROMPTERS, formatted, prompted, says_context_limit
 
 from .candidate import Candidate, Finished
 from .clock import CaseClock
-from .settings import AgentSettings, PrompterSettings, Settings
+from .settings import AgentSettings, ModelSettings, PrompterSettings, Settings
 from .transcript import Transcript
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from .models import Models
 
-__all__ = ["ModelCandidate", "ServerCandidate", "answer_message", "checked_request", "error_text"]
+__all__ = ["ModelCandidate", "ServerCandidate", "answer_message", "asked_of", "checked_request", "error_text"]
 
 _HOST = "127.0.0.1"
 _LOOK_SECONDS = 0.05
@@ -63,15 +64,13 @@ class ModelCandidate:
         document = checked_request(payload)
         self._transcript.add(number, "in", payload)
         try:
-            if self._models.model.dialect != "openai":
-                raise EnvironmentFailure("TaskFailed", "only endpoints of the dialect openai can play by themselves")
-            path, asked = _of_model(self._models.model.prompter, document)
+            path, asked = asked_of(self._models.model, document)
             answer = await self._models.call(path, asked)
         finally:
             self._clock.busy()
         if answer.status >= 400:
             raise CandidateError(answer.reason or "BadRequest", error_text(answer.body))
-        message = answer_message(answer.body)
+        message = answer_message(answer.body, self._models.model.dialect)
         self._transcript.add(number, "out", message)
         return message
 
@@ -155,7 +154,7 @@ class ServerCandidate(Candidate):
     async def _asked_again(
         self, http: ClientSession, url: str, headers: Mapping[str, str], document: Mapping[str, Any]
     ) -> tuple[int, bytes]:
-        """Ask; by AgentBench's interface a second and a third time where there is no good answer, as its client does."""
+        """Ask; by AgentBench's interface up to three times where there is no good answer, as its client does."""
         tries = 1 if self._agent is None else _AGENT_TRIES
         for number in range(tries):
             async with http.post(url, json=document, headers=headers, allow_redirects=False) as response:
@@ -222,8 +221,15 @@ def _prompted(prompter: PrompterSettings, asked: Mapping[str, Any]) -> dict[str,
     return dict(prompted(prompter.name, prompter.args, asked["messages"]))
 
 
-def _of_model(prompter: PrompterSettings | None, asked: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """Return which call of the endpoint is made, and its body."""
+def asked_of(model: ModelSettings, asked: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return which call of a model's endpoint is made, and its body."""
+    prompter = model.prompter
+    if model.dialect == "anthropic":
+        try:
+            return "messages", to_anthropic(asked)
+        except (ValueError, LookupError, TypeError) as error:
+            why = f"the conversation cannot be said in the dialect anthropic: {type(error).__name__}: {error}"
+            raise EnvironmentFailure("TaskFailed", why) from None
     if prompter is None or prompter.name == "openai-chat":
         return "chat/completions", asked
     return MODEL_PROMPTERS[prompter.name], _prompted(prompter, asked)
@@ -238,9 +244,11 @@ def _agent_message(agent: AgentSettings, body: bytes) -> bytes:
         raise CandidateError("Protocol", why) from None
 
 
-def answer_message(body: bytes) -> bytes:
+def answer_message(body: bytes, dialect: str = "openai") -> bytes:
     """Return the message of a chat completion, or the text of a plain one; ``CandidateError`` for what is neither."""
     try:
+        if dialect == "anthropic":
+            return json.dumps(from_anthropic(json.loads(body))).encode("ascii")
         choice = json.loads(body)["choices"][0]
         message = choice["message"] if "message" in choice else {"content": choice["text"]}
         if not isinstance(message, dict):

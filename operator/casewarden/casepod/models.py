@@ -175,6 +175,8 @@ class Models:
             "Casewarden-Priority": str(self.model.priority),
             "Casewarden-Seconds": f"{seconds:.3f}",
         }
+        if self.model.headers:
+            headers["Casewarden-Headers"] = json.dumps(dict(self.model.headers))
         if self._role is not None:
             headers["Casewarden-Role"] = self._role
         if self.model.budget:

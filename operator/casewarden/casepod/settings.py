@@ -99,6 +99,7 @@ class ModelSettings:
     priority: int = 0
     port: int = 8350
     prompter: PrompterSettings | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +215,7 @@ def _model(document: Mapping[str, Any]) -> ModelSettings:
         priority=_whole(document, "priority"),
         port=_whole(document, "port"),
         prompter=None if document.get("prompter") is None else _prompter(_object(document, "prompter")),
+        headers=_object(document, "headers") if "headers" in document else {},
     )
 
 

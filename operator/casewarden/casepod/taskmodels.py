@@ -13,7 +13,7 @@ from typing import Any
 from casewarden_sdk.canonical import canonical
 from casewarden_sdk.errors import CandidateError, EnvironmentFailure
 
-from .chat import answer_message, checked_request, error_text
+from .chat import answer_message, asked_of, checked_request, error_text
 from .clock import CaseClock
 from .models import SAFETY_SECONDS, Models
 from .settings import Settings
@@ -70,13 +70,14 @@ class TaskModels:
 
     async def _asked(self, role: str, document: Mapping[str, Any]) -> bytes:
         model, left = self._models[role], self._allowed - self._spent
-        data = canonical(model.prepared(document)).encode("ascii")
+        path, asked = asked_of(model.model, document)
+        data = canonical(model.prepared(asked)).encode("ascii")
         self._transcript.add(0, f"{role}-in", data)
         try:
             if left <= 0:
                 raise TimeoutError
             async with asyncio.timeout(left):
-                answer = await model.send("chat/completions", data, max(0.1, left - SAFETY_SECONDS))
+                answer = await model.send(path, data, max(0.1, left - SAFETY_SECONDS))
         except TimeoutError:
             why = f"the task's models took more than {self._allowed:g} s of this case"
             raise EnvironmentFailure("ModelUnavailable", why) from None
@@ -84,7 +85,7 @@ class TaskModels:
         if answer.status >= 400:
             why = f"it refused ({answer.reason or answer.status}): {error_text(answer.body)}"
             raise EnvironmentFailure("ModelUnavailable", why)
-        message = json.loads(answer_message(answer.body))
+        message = json.loads(answer_message(answer.body, model.model.dialect))
         if not isinstance(message["content"], (str, type(None))):
             raise EnvironmentFailure("ModelUnavailable", "it answered with something else than a text")
         return json.dumps({**message, "content": message["content"] or ""}).encode("ascii")

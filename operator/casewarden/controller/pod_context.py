@@ -80,7 +80,7 @@ def context_of(
         relay_address=relay_address,
         pending_seconds=spec.limits.pending_seconds,
         model=model,
-        task_models=task_models(spec),
+        task_models=task_models(spec, catalogue.endpoints),
     )
 
 

@@ -18,15 +18,15 @@ def candidate_model(spec: EvalRunSpec, endpoints: Mapping[str, Endpoint]) -> Mod
     model, budget = spec.candidate.model, spec.budget
     if model is None:
         return None
-    endpoint = endpoints.get(model.endpoint)
     asked = {} if budget is None else {"tokens": budget.tokens, "calls": budget.model_calls, "cost": budget.cost}
     return ModelSpec(
         endpoint=model.endpoint,
         name=model.name,
-        dialect="openai" if endpoint is None else endpoint.dialect,
+        dialect=_dialect(model.endpoint, endpoints),
         parameters=dict(model.parameters or {}),
         budget={name: value for name, value in asked.items() if value is not None},
         priority=spec.priority,
+        headers=dict(model.headers),
         prompter=None if model.prompter is None else prompter_of(model.prompter),
     )
 
@@ -50,12 +50,23 @@ def agent_of(server: Server | None) -> dict[str, Any] | None:
     }
 
 
-def task_models(spec: EvalRunSpec) -> dict[str, ModelSpec]:
+def task_models(spec: EvalRunSpec, endpoints: Mapping[str, Endpoint]) -> dict[str, ModelSpec]:
     """Return the models that the task asks, by role."""
     return {
-        role: ModelSpec(model.endpoint, model.name, parameters=dict(model.parameters or {}), priority=spec.priority)
+        role: ModelSpec(
+            endpoint=model.endpoint,
+            name=model.name,
+            dialect=_dialect(model.endpoint, endpoints),
+            parameters=dict(model.parameters or {}),
+            priority=spec.priority,
+        )
         for role, model in sorted(spec.task.models.items())
     }
+
+
+def _dialect(name: str, endpoints: Mapping[str, Endpoint]) -> str:
+    endpoint = endpoints.get(name)
+    return "openai" if endpoint is None else endpoint.dialect
 
 
 def what_they_are(models: Mapping[str, ModelSpec]) -> dict[str, Any]:

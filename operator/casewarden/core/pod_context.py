@@ -78,6 +78,7 @@ class ModelSpec:
     priority: int = 0
     prompter: Mapping[str, Any] | None = None
     """``name`` and ``args``; None is the endpoint's own chat."""
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self, tokens: int | None, port: int) -> dict[str, Any]:
         """Return what the recorder is told; ``tokens`` are the case's limit, ``port`` the gateway's."""
@@ -91,6 +92,7 @@ class ModelSpec:
             "priority": self.priority,
             "port": port,
             **({} if self.prompter is None else {"prompter": dict(self.prompter)}),
+            **({"headers": dict(self.headers)} if self.headers else {}),
         }
 
 

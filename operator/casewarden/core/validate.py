@@ -11,7 +11,7 @@ from typing import Any, Final
 from casewarden.api.auditrun import AuditRunSpec
 from casewarden.api.candidate import Prompter
 from casewarden.api.catalogue import Catalogue, CatalogueTask
-from casewarden.api.endpoint import Endpoint
+from casewarden.api.endpoint import Endpoint, checked_headers
 from casewarden.api.evalrun import EvalRun, EvalRunSpec, Limits, TaskRef
 from casewarden.api.manifest import ManifestError, Problem, did_you_mean, parse, shown
 from casewarden.api.plan import Plan, PlanLimits
@@ -140,6 +140,11 @@ def _prompters(spec: EvalRunSpec) -> Iterator[Problem]:
         if spec.candidate.program is not None or server is not None:
             cure = "a program or a server writes its own requests: remove it"
             yield Problem("spec.candidate.model.prompter", shown(model.prompter.to_json()), cure)
+    if model is not None:
+        try:
+            checked_headers(dict(model.headers))
+        except ValueError as error:
+            yield Problem("spec.candidate.model.headers", shown(dict(model.headers)), str(error))
     if server is None or server.agent is None:
         return
     if server.agent.prompter is not None:
@@ -168,13 +173,12 @@ def check_endpoints(
     endpoint = endpoints.get(model.endpoint)
     if problem := _not_usable(field, model.endpoint, endpoints, namespace):
         yield problem
+    elif endpoint is not None and endpoint.dialect != "openai" and model.prompter is not None:
+        cure = f"an endpoint of the dialect {endpoint.dialect} is asked in that dialect and by no prompter: remove it"
+        yield Problem("spec.candidate.model.prompter", shown(model.prompter.to_json()), cure)
     elif endpoint is not None and spec.budget is not None and spec.budget.cost is not None and endpoint.price is None:
         cure = "the endpoint has no price, so that money cannot be counted: give tokens or modelCalls instead"
         yield Problem("spec.budget.cost", shown(spec.budget.cost), cure)
-    plays = spec.candidate.program is None and spec.candidate.server is None
-    if endpoint is not None and plays and endpoint.dialect != "openai":
-        cure = f"in its dialect, {endpoint.dialect}, a model cannot play by itself: give a program that uses it"
-        yield Problem(field, shown(model.endpoint), cure)
 
 
 def _not_usable(field: str, name: str, endpoints: Mapping[str, Endpoint], namespace: str | None) -> Problem | None:
@@ -195,9 +199,6 @@ def _task_models(task: TaskRef, endpoints: Mapping[str, Endpoint], namespace: st
         field = f"spec.task.models.{role}.endpoint"
         if problem := _not_usable(field, model.endpoint, endpoints, namespace):
             yield problem
-        elif endpoints[model.endpoint].dialect != "openai":
-            cure = f"a task asks in the dialect openai, and this one has {endpoints[model.endpoint].dialect}"
-            yield Problem(field, shown(model.endpoint), f"{cure}: use another endpoint")
 
 
 def _task(task: TaskRef, catalogue: Catalogue) -> Iterator[Problem]:

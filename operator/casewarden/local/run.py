@@ -136,7 +136,7 @@ class _LocalRun:
         if self._spec.candidate.model is not None:
             # As on a cluster: the time of one answer is the model's and its queue's.
             limits["response_seconds"] = max(limits["response_seconds"], limits["case_seconds"])
-        asked = task_models(self._spec)
+        asked = task_models(self._spec, self._options.endpoints)
         self._base = replace(
             self._base,
             plan=facts,

@@ -88,6 +88,25 @@ async def test_the_unchanged_openai_client_works_through_the_gateway(bench: Mode
     assert usage == {"prompt_tokens": 44, "completion_tokens": 28, "model_calls": 4, "source": "reported"}
 
 
+async def test_a_runs_headers_go_with_every_call_and_the_key_is_the_relays(bench: ModelBench, scratch: Path) -> None:
+    headers = {"anthropic-beta": "tools-2"}
+    async with using(bench, scratch, "echo", headers=headers) as recorder:
+        await recorder.hello()
+        session = await recorder.start(CLIENT)
+        assert await ask(recorder, session) == "echo: hello there"
+    assert bench.models.stats.headers[0]["anthropic-beta"] == "tools-2"
+    assert bench.models.stats.keys == ["sk-1"]
+
+
+async def test_a_run_cannot_put_a_key_of_its_own_before_the_relays(bench: ModelBench, scratch: Path) -> None:
+    async with using(bench, scratch, "echo", headers={"authorization": "Bearer mine"}) as recorder:
+        await recorder.hello()
+        session = await recorder.start(CLIENT)
+        await recorder.ask("send", b'{"model": "x", "messages": []}', session=session)
+        refusal = await recorder.refused("receive", session=session, seconds=20)
+    assert (refusal.reason, bench.models.stats.calls) == ("BadRequest", 0)
+
+
 async def test_the_program_reaches_nothing_but_the_gateway(bench: ModelBench, scratch: Path) -> None:
     program = f"""
 import os, socket
@@ -141,11 +160,17 @@ async def played(case: Case, scratch: Path, recorder: Bench) -> dict[str, object
     return decode_termination((scratch / "message").read_text())
 
 
+OWN = {"openai": {}, "anthropic": {"endpoint": "claude", "dialect": "anthropic"}}
+
+
+@pytest.mark.parametrize("dialect", OWN)
 @pytest.mark.parametrize("case", SUPPORT, ids=lambda case: case.id)
-async def test_a_model_plays_support_routing_by_calling_functions(case: Case, scratch: Path) -> None:
+async def test_a_model_plays_support_routing_by_calling_functions(case: Case, scratch: Path, dialect: str) -> None:
     async with (
         model_bench(scratch, case.id) as bench,
-        recording(case, scratch, real_shim=False, candidate=None, **bench.attempt("support")) as recorder,
+        recording(
+            case, scratch, real_shim=False, candidate=None, **bench.attempt("support", **OWN[dialect])
+        ) as recorder,
     ):
         told = await played(case, scratch, recorder)
     assert (told["status"], told["checks"]) == ("passed", "11111")

@@ -82,7 +82,6 @@ def judged(model: dict[str, Any]) -> EvalRunSpec:
     [
         (with_model({"endpoint": "tem"}), "evals", "spec.candidate.model.endpoint", "no such endpoint"),
         (with_model(), "others", "spec.candidate.model.endpoint", "have the namespace added"),
-        (with_model({"endpoint": "claude"}), "others", "spec.candidate.model.endpoint", "cannot play by itself"),
         (
             with_model({"prompter": {"name": "palm"}}),
             "evals",
@@ -101,6 +100,13 @@ def judged(model: dict[str, Any]) -> EvalRunSpec:
             "spec.candidate.model.prompter",
             "writes its own requests",
         ),
+        (
+            with_model({"endpoint": "claude", "prompter": {"name": "claude"}}),
+            "evals",
+            "spec.candidate.model.prompter",
+            "in that dialect and by no prompter",
+        ),
+        (with_model({"headers": {"Authorization": "x"}}), "evals", "spec.candidate.model.headers", "the relay's own"),
         (serving({"prompter": {"name": "vicuna"}}), "evals", "spec.candidate.server.agent.prompter.name", "use one of"),
         (
             serving({"returnFormat": "{response.x}"}),
@@ -111,7 +117,6 @@ def judged(model: dict[str, Any]) -> EvalRunSpec:
         (with_model(budget={"cost": "2.5"}), "evals", "spec.budget.cost", "has no price"),
         (judged({"endpoint": "tem"}), "evals", "spec.task.models.judge.endpoint", "no such endpoint"),
         (judged({}), "others", "spec.task.models.judge.endpoint", "have the namespace added"),
-        (judged({"endpoint": "claude"}), "evals", "spec.task.models.judge.endpoint", "use another endpoint"),
         (spec(budget={"tokens": 5}), "evals", "spec.budget", "no model that could use it"),
         (spec(limits={"tokens": 5}), "evals", "spec.limits.tokens", "no model whose tokens"),
     ],

@@ -22,7 +22,7 @@ from typing import Any
 
 from aiohttp import web
 
-from casewarden.api.endpoint import Endpoint
+from casewarden.api.endpoint import Endpoint, checked_headers
 from casewarden.core.evidence import USAGE, EvidenceKey, json_file, run_key
 from casewarden.relay.context import Context, attempt_key, read_body, run_uid_of
 from casewarden.relay.models.events import event_data
@@ -76,6 +76,7 @@ class _Call:
     name: str
     path: str
     body: bytes
+    headers: Mapping[str, str]
     stream: bool
     usage_asked: bool
     prompt_bytes: int
@@ -221,7 +222,8 @@ class ModelCalls:
         price = settings.price
         return _Call(
             run_uid=run_uid, role=_role(request), name=name, path=path, body=json.dumps(document).encode(),
-            stream=stream, usage_asked=asked, prompt_bytes=prompt_bytes, reserved=prompt + bound,
+            headers=_headers(request), stream=stream, usage_asked=asked, prompt_bytes=prompt_bytes,
+            reserved=prompt + bound,
             cost=None if price is None else cost_of(price, prompt, bound),
             priority=_whole(request, "Casewarden-Priority"),
             patience=_seconds(request, "Casewarden-Seconds", settings.call_seconds + settings.retry_seconds),
@@ -271,7 +273,7 @@ class ModelCalls:
             used = 0
             try:
                 answer = await endpoint.upstream.attempt(
-                    call.path, call.body, stream=call.stream, reader=reader, begin=stream.event
+                    call.path, call.body, call.headers, stream=call.stream, reader=reader, begin=stream.event
                 )
                 used = reader.usage().total
             except NoUse as error:
@@ -407,6 +409,14 @@ def _role(request: web.Request) -> str | None:
     if text is not None and _ROLE.fullmatch(text) is None:
         raise Refusal(400, "BadRequest", f"Casewarden-Role {text!r} is no name of a role")
     return text
+
+
+def _headers(request: web.Request) -> Mapping[str, str]:
+    text = request.headers.get("Casewarden-Headers", "{}")
+    try:
+        return checked_headers(json.loads(text))
+    except ValueError as error:
+        raise Refusal(400, "BadRequest", f"Casewarden-Headers: {error}") from None
 
 
 def _whole(request: web.Request, name: str) -> int:

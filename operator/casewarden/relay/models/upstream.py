@@ -80,8 +80,13 @@ class Upstream:
         """Let go of the connections."""
         await self._session.close()
 
-    async def attempt(self, path: str, body: bytes, *, stream: bool, reader: UsageReader, begin: Outlet) -> Answer:
-        """Make one try. ``begin`` is called with each event of a stream; ``TryAgain`` only before the first."""
+    async def attempt(
+        self, path: str, body: bytes, headers: Mapping[str, str], *, stream: bool, reader: UsageReader, begin: Outlet
+    ) -> Answer:
+        """Make one try. ``headers`` are the run's own, below those that the endpoint needs.
+
+        ``begin`` is called with each event of a stream; ``TryAgain`` only before the first.
+        """
         began = False
 
         async def event(data: bytes) -> None:
@@ -91,7 +96,10 @@ class Upstream:
 
         try:
             async with self._session.post(
-                f"{self.endpoint.url.rstrip('/')}/{path}", data=body, headers=self._headers(), allow_redirects=False
+                f"{self.endpoint.url.rstrip('/')}/{path}",
+                data=body,
+                headers={**headers, **self._headers()},
+                allow_redirects=False,
             ) as response:
                 return await self._read(response, stream, reader, event)
         except (ClientError, OSError, TimeoutError, EventTooLarge) as error:
