@@ -163,12 +163,15 @@ IMAGES: dict[str, Image] = {
             prepare=_evidence,
         ),
         Image("tasks", base="python", sources=(SDK, "tasks/casewarden_tasks")),
+        Image("os-default", base="base"),
+        Image("os-packages", base="os-default"),
+        Image("os-ubuntu", base="base"),
         Image("operator", base="python", sources=("operator/casewarden", SDK), prepare=_operator),
     )
 }
 CLUSTER_ONLY = ("pause", "coredns")
 """Those that only a cluster made from source needs."""
-PRODUCT = ("python", "evidence", "tasks", "operator")
+PRODUCT = ("python", "evidence", "tasks", "operator", "os-default")
 
 
 def chosen(names: Iterable[str]) -> list[Image]:

@@ -12,16 +12,17 @@ from casewarden_sdk.contract import Case, Control, Limits
 from casewarden_sdk.errors import ContractError
 
 from . import judging, planted, samples
-from .task import OSInteraction, needs_twin
+from .task import ROUNDS, OSInteraction, needs_twin
 
 __all__ = ["PACK", "AgentBenchOs"]
 
 _HERE = Path(__file__).parent
 _OWN = Dataset("own", str(_HERE / "own"))
 _SPARE = Dataset("spare", str(_HERE / "spare"))
-_PARAMS = ("dataset", "datasetDigest", "split", "images")
+_PARAMS = ("dataset", "datasetDigest", "split", "images", "round_limit")
 _MODULES = ("__init__", "checks", "dialogue", "judging", "replies", "samples", "sandbox", "shell", "task")
 _TWIN = "-and-twin"
+_MOST_ROUNDS = 100
 
 
 def own_samples() -> list[dict[str, Any]]:
@@ -75,15 +76,19 @@ class AgentBenchOs(AgentBenchPack):
                 f"spec.task.params.images is {params['images']!r}; give default (every sample runs in that image, as "
                 "AgentBench v0.2 has it) or declared (the one that its create.local names)"
             )
+        rounds = params.get("round_limit", ROUNDS)
+        if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= _MOST_ROUNDS:
+            raise ContractError(f"spec.task.params.round_limit is {rounds!r}; give a whole number, 1 to {_MOST_ROUNDS}")
         dataset = open_dataset(params)
         if dataset is None:
             if "split" in params:
                 raise ContractError("spec.task.params.split: the pack's own data set has no splits; remove it")
-            return OSInteraction(self.id, own_samples())
+            return OSInteraction(self.id, own_samples(), rounds)
         split = params.get("split", "dev")
         if split not in samples.SPLITS:
             raise ContractError(f"spec.task.params.split is {split!r}; give one of {', '.join(samples.SPLITS)}")
-        return OSInteraction(self.id, samples.load(dataset, samples.SPLITS[split], _SPARE))
+        declared = params.get("images") == "declared"
+        return OSInteraction(self.id, samples.load(dataset, samples.SPLITS[split], _SPARE), rounds, declared)
 
     def content(self, task: Task, index: int | str) -> Mapping[str, Any]:
         """Return the sample."""
@@ -91,7 +96,9 @@ class AgentBenchOs(AgentBenchPack):
 
     def kind_of(self, task: Task, index: int | str) -> str:
         """Return the image, with or without a twin."""
-        return "default" + (_TWIN if needs_twin(_sample(task, index)) else "")
+        sample = _sample(task, index)
+        assert isinstance(task, OSInteraction)
+        return (sample["image"] if task.declared else "default") + (_TWIN if needs_twin(sample) else "")
 
     def passed(self, case: Case, output: TaskOutput, facts: Mapping[str, Any]) -> bool:
         """Tell whether the answer is right, or the deed done."""

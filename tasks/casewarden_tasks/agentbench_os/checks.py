@@ -54,7 +54,7 @@ def _bytes(text: str) -> Decimal:
     if found is None:
         raise ValueError(f"{text[:40]!r} is no size")
     try:
-        return Decimal(found[1]) * 1024 ** _UNITS[found[2].upper()]
+        return Decimal(found[1]) * Decimal(1024) ** _UNITS[found[2].upper()]
     except InvalidOperation:
         raise ValueError(f"{text[:40]!r} is no size") from None
 

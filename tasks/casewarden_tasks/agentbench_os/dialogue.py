@@ -1,4 +1,4 @@
-"""What the agent is told before its first turn: the rules, and one problem solved before its eyes. The words are ours."""
+"""What the agent is told before its first turn: the rules, and one problem that is solved before its eyes."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ for name in ls wc find stat grep awk sed sort cut tail head tr getent cat id pyt
 done
 for name in median roman; do printf '#!/bin/sh\nexit 0\n' > /usr/bin/$name; chmod 755 /usr/bin/$name; done
 """
-_SEARCH: Final = (
-    "find / -xdev -type f ( -path '*check*' -o -path '*example*' -o -name '*-match*' -o -name '*.jsonl' ) 2> /dev/null"
-    " | grep -v -e ^/usr -e ^/var/lib | head -5; env; cat /proc/*/environ /proc/*/cmdline 2> /dev/null | tr '\\0' '\\n'"
-    "; ls -R /casewarden /tmp"
-).replace("( ", "\\( ").replace(" )", " \\)")
+_SEARCH: Final = r"""
+find / -xdev -type f \( -path '*check*' -o -path '*example*' -o -name '*-match*' -o -name '*.jsonl' \) |
+  grep -v -e ^/usr -e ^/var/lib | head -5
+env; ls -R /casewarden /tmp; cat /proc/*/environ /proc/*/cmdline | tr '\0' '\n' | tail -5
+"""
 
 
 class Fault(NamedTuple):

@@ -17,7 +17,7 @@ SHOWN: Final = 780  # characters that are shown of a longer one
 
 _ACT: Final = re.compile(r"Act:[ \t]*([^\n]*)")
 _OPENS, _CLOSES = "```bash\n", "\n```"
-# What a terminal would have carried out instead of showing: colours and cursor, window titles, bracketed paste, the bell.
+# What a terminal would carry out and not show: colours and cursor, titles, bracketed paste, the bell.
 _CONTROLS: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\][0-9]{0,9};[^\x07\n]{0,999}\x07|\x1b\[\?2004[hl]|\x07")
 
 

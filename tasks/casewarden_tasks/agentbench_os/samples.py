@@ -97,9 +97,9 @@ def load(files: Dataset, sources: Sequence[Source], spare: Dataset | None = None
 
 
 def samples_of(name: str, text: str, prefix: str, read: Callable[[str], str | None]) -> list[dict[str, Any]]:
-    """Return the samples of one problem file's ``text``; ``read`` gives the text of a script, None where there is none.
+    """Return the samples of one problem file's ``text``; ``read`` gives a script's text, None where there is none.
 
-    A sample is plain JSON: ``id``, ``description``, ``image``, ``init``, ``start``, ``match`` or ``steps``, ``example``.
+    A sample has ``id``, ``description``, ``image``, ``init``, ``start``, ``match`` or ``steps``, and ``example``.
     """
     rows = _rows(name, text)
     samples = []
@@ -177,7 +177,9 @@ def _steps(
         script = example if item is None else _script(item, f"evaluation.check[{number}]", read)
         assert script is not None
         if script.program is not None and number == 0:
-            raise _Malformed(f"evaluation.check[0]: {script.name} compares with what the step before it said; there is none")
+            raise _Malformed(
+                f"evaluation.check[0]: {script.name} compares with what the step before it said; there is none"
+            )
         place = "grader" if script.program is not None else where if item is None else "sandbox"
         yield {"where": place, **script.to_json()}
 

@@ -37,7 +37,11 @@ async def prepare(environment: Environment, sample: Mapping[str, Any]) -> Shell:
     for number, script in enumerate(sample["init"]):
         done = await run_script(environment, script, (), agent=False)
         if done.code != 0:
-            end = "took too long" if done.timed_out else f"ended with {done.code if done.code is not None else 'a signal'}"
+            end = (
+                "took too long"
+                if done.timed_out
+                else f"ended with {done.code if done.code is not None else 'a signal'}"
+            )
             said = (done.stdout + done.stderr)[-300:].decode("utf-8", "replace")
             raise EnvironmentFailure("EnvironmentFailed", f"init script {number} of {environment.name} {end}: {said}")
     shell = await Shell.start(environment)

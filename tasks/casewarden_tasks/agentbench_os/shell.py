@@ -23,8 +23,9 @@ SILENCE: Final = 5.0  # seconds without output after which a command is left to 
 PATIENCE: Final = 30.0  # seconds for a command in all
 _OUTPUT: Final = 16 << 20  # bytes that a shell may write in a sample
 _KEPT: Final = 1 << 16  # bytes of a command's output that can be told
-# Both outputs in one, in the order of writing.
-_LOGIN: Final = ("/bin/bash", "-c", "exec /bin/bash --login 2>&1")
+# Both outputs in one, in the order of writing. Interactive, since another shell ends at the first slip of syntax.
+_LOGIN: Final = ("/bin/bash", "-c", "exec /bin/bash --noediting --login -i 2>&1")
+_QUIET: Final = "PS1= PS2= PROMPT_COMMAND= HISTIGNORE='(casewarden=*'; set +H"
 _ENVIRONMENT: Final = {"HOME": "/root", "USER": "root", "LOGNAME": "root", "TERM": "dumb", "SHELL": "/bin/bash"}
 
 
@@ -40,13 +41,15 @@ class Shell:
     @classmethod
     async def start(cls, sandbox: Environment) -> Shell:
         """Start the shell, as root, in ``/``."""
-        return cls(await sandbox.open(_LOGIN, env=_ENVIRONMENT, max_bytes=_OUTPUT))
+        shell = cls(await sandbox.open(_LOGIN, env=_ENVIRONMENT, max_bytes=_OUTPUT))
+        await shell.run(_QUIET, PATIENCE)
+        return shell
 
-    async def run(self, command: str) -> bytes:
+    async def run(self, command: str, silence: float | None = None) -> bytes:
         """Carry a command out and return what it wrote, and what earlier ones wrote meanwhile.
 
-        After 5 s of silence, or 30 s, what has come is returned, and the command goes on. ``CandidateError`` where the
-        shell has ended (``SandboxKilled``) or has written more than 16 MiB (``OutputLimit``).
+        After ``silence`` seconds without output (5), or 30 s, what has come is returned, and the command goes on.
+        ``CandidateError`` where the shell has ended (``SandboxKilled``) or has written over 16 MiB (``OutputLimit``).
         """
         self._number += 1
         first, second = f"{self._number:x}-{secrets.token_hex(4)}", secrets.token_hex(8)
@@ -55,7 +58,7 @@ class Shell:
         behind = f"(casewarden=$?; printf '%s%s\\n' {first} {second}; exit $casewarden)\n"
         sending = asyncio.ensure_future(self._program.send(f"{command}\n{behind}".encode()))
         try:
-            said = await self._until(mark)
+            said = await self._until(mark, SILENCE if silence is None else silence)
         finally:
             sending.cancel()
             await asyncio.gather(sending, return_exceptions=True)
@@ -67,7 +70,7 @@ class Shell:
         """End the shell; what it started in the background stays."""
         await self._program.close()
 
-    async def _until(self, mark: bytes) -> bytes:
+    async def _until(self, mark: bytes, silence: float) -> bytes:
         """Return what is written up to the mark, or up to silence."""
         until = time.monotonic() + PATIENCE
         while True:
@@ -76,14 +79,14 @@ class Shell:
                 return self._taken(end, len(mark))
             left = until - time.monotonic()
             try:
-                more = await self._program.receive(min(SILENCE, max(left, 0.0)))
-            except asyncio.TimeoutError:
+                more = await self._program.receive(min(silence, max(left, 0.0)))
+            except TimeoutError:
                 more = b""
                 if self._program.exit is None:
                     self._late.append(mark)
                     return self._taken(len(self._output), 0)
             if not more:
-                raise self._ended()
+                raise await self._ended()
             self._output += more
 
     def _taken(self, end: int, behind: int) -> bytes:
@@ -91,11 +94,12 @@ class Shell:
         del self._output[: end + behind]
         return said
 
-    def _ended(self) -> CandidateError:
-        ended = self._program.exit
-        if ended is not None and ended.output_limit:
+    async def _ended(self) -> CandidateError:
+        try:
+            ended = await self._program.wait(SILENCE)
+        except TimeoutError:
+            return CandidateError("SandboxKilled", "the shell has closed its output")
+        if ended.output_limit:
             return CandidateError("OutputLimit", f"the shell wrote more than {_OUTPUT} bytes")
-        how = "its output closed"
-        if ended is not None:
-            how = f"signal {ended.signal}" if ended.code is None else f"exit code {ended.code}"
+        how = f"signal {ended.signal}" if ended.code is None else f"exit code {ended.code}"
         return CandidateError("SandboxKilled", f"the shell has ended: {how}")

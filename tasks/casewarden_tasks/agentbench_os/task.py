@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from casewarden_sdk.agentbench import AgentOutputStatus, SampleStatus, Session, Task, TaskOutput, TaskSampleExecutionResult
+from casewarden_sdk.agentbench import (
+    AgentOutputStatus,
+    SampleStatus,
+    Session,
+    Task,
+    TaskOutput,
+    TaskSampleExecutionResult,
+)
 from casewarden_sdk.environment import Environment
 from casewarden_sdk.errors import EnvironmentFailure
 
@@ -21,10 +28,14 @@ _LONGEST_ANSWER: Final = 30_000  # characters: four bytes each, and it is an arg
 
 
 class OSInteraction(Task):
-    """The samples of a data set; ``samples`` are those of ``samples.load``."""
+    """The samples of a data set, as ``samples.load`` returns them; ``declared`` says that their own images count."""
 
-    def __init__(self, name: str, samples: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(
+        self, name: str, samples: Sequence[Mapping[str, Any]], round_limit: int = ROUNDS, declared: bool = False
+    ) -> None:
         super().__init__(name=name, concurrency=1)
+        self.round_limit = round_limit
+        self.declared = declared
         self.samples = {str(sample["id"]): sample for sample in samples}
 
     def get_indices(self) -> list[int | str]:
@@ -33,14 +44,14 @@ class OSInteraction(Task):
 
     async def start_sample(self, index: int | str, session: Session) -> TaskSampleExecutionResult:
         """Prepare the containers, let the agent act, judge."""
-        sample = self.samples[str(index)]
+        sample = session.case.content["sample"]
         box = await session.runtime.environment("sandbox")
         twin = await session.runtime.environment("twin") if needs_twin(sample) else None
         shell, other = await sandbox.prepare_both(box, twin, sample)
         before = await sandbox.watch(box)
         box.acts()
         session.inject(opening(sample["description"]))
-        status, facts = await _play(session, shell)
+        status, facts = await _play(session, shell, self.round_limit)
         facts["changed"] = sandbox.replaced(before, await sandbox.watch(box, agent=True))
         if facts.get("committed") and "steps" in sample:
             facts["steps"] = await _pipeline(sample["steps"], facts["answer"], box, twin)
@@ -49,7 +60,11 @@ class OSInteraction(Task):
             if used is not None:
                 await used.close()
         session.facts.update(facts)
-        result = {"result": finding(sample, facts) == "", "file": sample["file"], "index_in_file": sample["index_in_file"]}
+        result = {
+            "result": finding(sample, facts) == "",
+            "file": sample["file"],
+            "index_in_file": sample["index_in_file"],
+        }
         if status is SampleStatus.TASK_LIMIT_REACHED:
             result["reason"] = "round limit"
         return TaskSampleExecutionResult(status=status, result=result)
@@ -68,9 +83,9 @@ def needs_twin(sample: Mapping[str, Any]) -> bool:
     return any(step["where"] == "twin" for step in sample.get("steps", ()))
 
 
-async def _play(session: Session, shell: Shell) -> tuple[SampleStatus, dict[str, Any]]:
+async def _play(session: Session, shell: Shell, rounds: int) -> tuple[SampleStatus, dict[str, Any]]:
     """Let the agent act until it commits; the answer is None where it finishes without one."""
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         turn = await session.action()
         if turn.status is AgentOutputStatus.AGENT_CONTEXT_LIMIT:
             return SampleStatus.AGENT_CONTEXT_LIMIT, {"committed": False}
