@@ -18,7 +18,16 @@ from .checking import PlanRefused, check_cases, check_controls, check_coverage, 
 from .contract import DEFAULT_KINDS, JSON, Case, Control, Pack
 from .fingerprint import grader_fingerprint
 
-__all__ = ["CONTRACT_VERSION", "LINE_PREFIX", "PlanRefused", "build_plan", "plan_lines", "read_plan_lines"]
+__all__ = [
+    "CONTRACT_VERSION",
+    "LINE_PREFIX",
+    "PlanRefused",
+    "build_plan",
+    "pack_lines",
+    "plan_lines",
+    "read_plan_lines",
+    "unpack_lines",
+]
 
 CONTRACT_VERSION = "1"
 LINE_PREFIX = "casewarden-plan "
@@ -75,27 +84,38 @@ def build_plan(
             "contract": _contract_sha256(pack),
         },
         "sdk": __version__,
+        **({"score": pack.score} if hasattr(pack, "score") else {}),
     }
 
 
 def plan_lines(plan: Mapping[str, JSON]) -> List[str]:
     """Write a plan as lines that survive a container's log."""
-    packed = base64.b64encode(zlib.compress(canonical(dict(plan)).encode("ascii"), 9)).decode("ascii")
-    return [LINE_PREFIX + packed[start : start + _LINE] for start in range(0, len(packed), _LINE)]
+    return pack_lines(LINE_PREFIX, canonical(dict(plan)))
 
 
 def read_plan_lines(lines: Iterable[str]) -> str:
     """Return the canonical text of a plan from a log; ``ValueError`` where there is none, or not the whole."""
-    packed = "".join(line[len(LINE_PREFIX) :].strip() for line in lines if line.startswith(LINE_PREFIX))
+    return unpack_lines(LINE_PREFIX, lines, "plan")
+
+
+def pack_lines(prefix: str, text: str) -> List[str]:
+    """Write ASCII text as lines of a log that start with ``prefix``."""
+    packed = base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
+    return [prefix + packed[start : start + _LINE] for start in range(0, len(packed), _LINE)]
+
+
+def unpack_lines(prefix: str, lines: Iterable[str], what: str) -> str:
+    """Return the text of ``pack_lines`` from a log; ``ValueError`` names ``what`` is missing or damaged."""
+    packed = "".join(line[len(prefix) :].strip() for line in lines if line.startswith(prefix))
     if not packed:
-        raise ValueError("the log has no plan in it")
+        raise ValueError(f"the log has no {what} in it")
     try:
         unpacker = zlib.decompressobj()
         data = unpacker.decompress(base64.b64decode(packed, validate=True), _MAX_PLAN_BYTES)
     except (ValueError, zlib.error) as error:
-        raise ValueError(f"the plan in the log is damaged: {error}") from None
+        raise ValueError(f"the {what} in the log is damaged: {error}") from None
     if not unpacker.eof:
-        raise ValueError("the plan in the log is cut, or larger than 64 MiB")
+        raise ValueError(f"the {what} in the log is cut, or larger than 64 MiB")
     return data.decode("ascii")
 
 

@@ -7,8 +7,9 @@ import os
 import re
 import sys
 import traceback
-from typing import IO, Any, Dict, Iterable, Mapping
+from typing import IO, Any, Dict, Iterable, Mapping, Optional
 
+from .aggregate import aggregate_lines, read_outputs
 from .canonical import canonical, sha256_bytes
 from .contract import Case, Pack
 from .errors import ContractError
@@ -59,14 +60,32 @@ def grade(pack: Pack, source: Iterable[str], out: IO[str]) -> int:
     return code
 
 
-def aggregate(pack: Pack, source: Iterable[str], out: IO[str]) -> int:
-    """Apply the pack's own rule (``pack.aggregate``) to verdict lines; exit code 2 for a pack without one."""
+def aggregate(pack: Pack, source: Iterable[str], out: IO[str], variables: Optional[Mapping[str, str]] = None) -> int:
+    """Apply the pack's own rule (``pack.aggregate``) to what cases came to; exit code 2 for a pack without one.
+
+    With ``CASEWARDEN_OUTPUTS``, a folder, the lines are there and not in ``source``, the answer is written as lines of
+    a log, and its digest, or what went wrong, as the termination message.
+    """
     rule = getattr(pack, "aggregate", None)
     if rule is None:
         sys.stderr.write(f"casewarden-task: {pack.id} has no rule of its own; {pack.aggregation} is the evaluator's\n")
         return EXIT_REFUSED
-    out.write(canonical(rule([json.loads(line) for line in source])) + "\n")
+    variables = variables or {}
+    folder = variables.get("CASEWARDEN_OUTPUTS")
+    if folder is None:
+        out.write(canonical(rule([json.loads(line) for line in source])) + "\n")
+        out.flush()
+        return 0
+    try:
+        text = canonical(rule([json.loads(line) for line in read_outputs(folder)]))
+    except Exception as error:
+        if not isinstance(error, ContractError):
+            traceback.print_exc()
+        return _refuse(error, variables)
+    for line in aggregate_lines(text):
+        out.write(line + "\n")
     out.flush()
+    _tell({"v": 1, "sha256": sha256_bytes(text.encode("ascii")), "bytes": len(text)}, variables)
     return 0
 
 

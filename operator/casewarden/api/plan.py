@@ -168,6 +168,8 @@ class Plan(WireModel):
     controls: Annotated[list[PlanControl], Field(max_length=64)]
     fingerprints: PlanFingerprints
     sdk: Annotated[str, Field(max_length=64)]
+    score: Annotated[str, Field(max_length=256)] | None = None
+    """Where the score is in what the pack's own rule returns, for a pack that has one."""
 
     @property
     def weights(self) -> dict[str, Decimal]:

@@ -98,13 +98,22 @@ def run_command(
         typer.Option("--workspace", "-w", help="Folder of the candidate, in place of the one that the manifest names."),
     ] = None,
     pack: PackOption = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dataset",
+            metavar="NAME=PATH",
+            help="Folder or archive of a data set, by the name that spec.task.params.dataset has. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     out: OutOption = _OUT,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Run an EvalRun on this machine, without a cluster. It is no sandbox: the candidate runs with your rights."""
     from casewarden.cli.local_runs import run_file
 
-    _ended(run_file(file, workspace, pack, out, output))
+    _ended(run_file(file, workspace, pack, out, output, dataset or ()))
 
 
 @app.command()

@@ -24,14 +24,27 @@ __all__ = ["config_map_files", "run_file", "run_here"]
 NOT_A_SANDBOX = "casewarden: a local run is no sandbox: the candidate runs with your rights"
 
 
-async def run_file(file: str, workspace: Path | None, pack: str | None, out: Path, output: Output) -> int:
+async def run_file(
+    file: str, workspace: Path | None, pack: str | None, out: Path, output: Output, datasets: Sequence[str] = ()
+) -> int:
     """Run the EvalRuns of a file one after another; their ConfigMaps may be in the same file. The worst exit code."""
     documents, beside = load_runs(file)
     if workspace is not None and len(documents) > 1:
         raise Failure(f"--workspace is one run's, and {file} holds {len(documents)}; give one run at a time")
     runs = [checked_run(document) for document in documents]
     files = [read_folder(workspace) if workspace is not None else config_map_files(run, beside) for run in runs]
-    return max([await run_here(run, its, pack, out, output) for run, its in zip(runs, files, strict=True)])
+    named = dict(read_dataset(text) for text in datasets)
+    return max([await run_here(run, its, pack, out, output, named) for run, its in zip(runs, files, strict=True)])
+
+
+def read_dataset(text: str) -> tuple[str, Path]:
+    """Read ``NAME=PATH``."""
+    name, equals, path = text.partition("=")
+    if not equals or not name or not path:
+        raise Failure(f"--dataset {text!r}: give NAME=PATH, the name as spec.task.params.dataset has it")
+    if not Path(path).exists():
+        raise Failure(f"--dataset {text!r}: there is no {path}")
+    return name, Path(path)
 
 
 def checked_run(document: Any) -> EvalRun:
@@ -84,14 +97,19 @@ def _files_of(document: Mapping[str, Any], name: str) -> list[WorkspaceFile]:
 
 
 async def run_here(
-    run: EvalRun, files: Sequence[WorkspaceFile] | None, pack: str | None, out: Path, output: Output
+    run: EvalRun,
+    files: Sequence[WorkspaceFile] | None,
+    pack: str | None,
+    out: Path,
+    output: Output,
+    datasets: Mapping[str, Path] | None = None,
 ) -> int:
     """Run to the end with progress on stderr, and return what it came to."""
     name = run.metadata.name
     print(NOT_A_SANDBOX, file=sys.stderr)
     try:
         with RunProgress(name) as progress:
-            result = await run_evalrun(run, Options(out, pack, files, progress.show))
+            result = await run_evalrun(run, Options(out, pack, files, progress.show, datasets or {}))
             progress.show(result.status, last=True)
     except ShimMissing as error:
         raise Failure(str(error)) from None

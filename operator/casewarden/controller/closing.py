@@ -37,7 +37,7 @@ async def seal_run(evidence: Evidence, state: RunState) -> str:
     if state.plan is None or state.spec is None:
         raise ValueError("a run without a plan has no results")
     run, results = state.run, results_file(state.ledger.rows)
-    counted = tally(state.plan, state.spec.repeats, state.ledger.rows, state.policy(None))
+    counted = tally(state.plan, state.spec.repeats, state.ledger.rows, state.policy(None), state.own)
     document = run_document(
         name=run.name,
         namespace=run.namespace,

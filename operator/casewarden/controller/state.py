@@ -17,6 +17,7 @@ from casewarden.core.gate import Audited
 from casewarden.core.model import CaseKey, FinishRun, PlannedCase, RunPolicy
 from casewarden.core.pods import PodContext
 from casewarden.core.run_conditions import Why
+from casewarden.core.scoring import OwnScore
 from casewarden.core.status import Goal, StatusInput, build_status
 from casewarden.core.tally import PlanFacts
 from casewarden.ports.kube import Manifest
@@ -52,6 +53,7 @@ class RunState:
     audit: RunIdentity | None = None
     audited: Audited | None = None
     usage: dict[str, Any] | None = None
+    own: OwnScore | None = None
 
     @property
     def run(self) -> RunIdentity:
@@ -117,6 +119,7 @@ class RunState:
                 evidence_digest=self.evidence_digest,
                 audited=self.audited,
                 usage=self.usage,
+                own=self.own,
             )
         )
         if self.ledger.rows:

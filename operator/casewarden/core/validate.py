@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from casewarden.api.auditrun import AuditRunSpec
-from casewarden.api.catalogue import Catalogue
+from casewarden.api.catalogue import Catalogue, CatalogueTask
 from casewarden.api.evalrun import EvalRun, EvalRunSpec, Limits, TaskRef
 from casewarden.api.manifest import ManifestError, Problem, did_you_mean, parse, shown
 from casewarden.api.plan import Plan, PlanLimits
 from casewarden.api.podtemplate import PodTemplate
 from casewarden.api.reasons import RunReason
 from casewarden.core.audit_children import audit_of
+from casewarden.core.datasets import PARAMETER
 from casewarden.core.pod_context import GATEWAY_PORT
 from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import RULES
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 MAX_CASES: Final = 20_000
-_LATER_RULES: Final = frozenset({"weighted-dimensions-partial/v1", "agentbench/v1", "agentbench-oa/v1"})
+_LATER_RULES: Final = frozenset({"weighted-dimensions-partial/v1", "agentbench-oa/v1"})
 _NOT_YET: Final = "not supported by this version"
 
 
@@ -152,7 +153,9 @@ def _endpoint(spec: EvalRunSpec, catalogue: Catalogue, namespace: str | None) ->
 
 
 def _task(task: TaskRef, catalogue: Catalogue) -> Iterator[Problem]:
-    if catalogue.task(task.name, task.image) is not None:
+    found = catalogue.task(task.name, task.image)
+    if found is not None:
+        yield from _dataset(task, found)
         return
     known = ", ".join(sorted(catalogue.tasks)) or "none"
     if task.name is not None:
@@ -164,6 +167,15 @@ def _task(task: TaskRef, catalogue: Catalogue) -> Iterator[Problem]:
             f"of the catalogue's tasks by name ({known})"
         )
         yield Problem("spec.task.image", shown(task.image), cure, RunReason.UNKNOWN_TASK)
+
+
+def _dataset(task: TaskRef, found: CatalogueTask) -> Iterator[Problem]:
+    name = (task.params or {}).get(PARAMETER)
+    if not isinstance(name, str) or name in found.datasets:
+        return
+    known = ", ".join(sorted(found.datasets)) or "none"
+    cure = f"the administrator has given the task no such data set: use one of its own ({known}), or leave it out"
+    yield Problem(f"spec.task.params.{PARAMETER}", shown(name), cure)
 
 
 def _pod_template(template: PodTemplate) -> Iterator[Problem]:

@@ -31,8 +31,9 @@ from casewarden.core.evidence import (
 )
 from casewarden.core.intervals import observe_case, shown_interval
 from casewarden.core.model import AttemptKey, CaseKey, LedgerRow
-from casewarden.core.scoring import RULES, CaseResult
+from casewarden.core.scoring import OWN_RULES, RULES, CaseResult, OwnScore, with_own
 from casewarden.core.verification import Read, Verification
+from casewarden.core.verify_own import Reaggregate, check_own
 from casewarden.core.verify_rows import check_rows
 from casewarden_sdk.bundle import BundleError, read_sealed
 from casewarden_sdk.canonical import canonical_equal, sha256_bytes, sha256_json
@@ -43,7 +44,7 @@ Regrade = Callable[[PlanCase, Bundle], Mapping[str, Any]]
 _RUN_FIELDS: Final = frozenset(
     {"v", "name", "namespace", "uid", "spec", "seeds", "plan_sha256", "results_sha256", "score"}
 )
-_IGNORED: Final = frozenset({"gone.json", "overall.json"})
+_IGNORED: Final = frozenset({"gone.json", "overall.json", "runs.jsonl", "error.jsonl"})
 
 
 def verify_run(
@@ -53,10 +54,12 @@ def verify_run(
     *,
     status_digest: str | None = None,
     regrade: Regrade | None = None,
+    reaggregate: Reaggregate | None = None,
 ) -> Verification:
     """Verify a run. ``read`` gives a file by its path below the run, or None; ``paths`` are all that there are.
 
-    ``status_digest`` is ``status.evidence.digest`` of the EvalRun. ``regrade`` grades a record again.
+    ``status_digest`` is ``status.evidence.digest`` of the EvalRun. ``regrade`` grades a record again, ``reaggregate``
+    applies the task's own rule again, where it has one.
     """
     result = Verification(regraded=None if regrade is None else 0)
     run = _read_run(read, result, status_digest)
@@ -77,11 +80,14 @@ def verify_run(
     contents = _check_cases(read, decompress, counted, {row.key for row in rows}, planned, run["uid"], regrade, result)
     _check_case_fingerprint(plan, contents, result)
     _check_inventory(paths, counted, result)
-    if all(key in counted for key in keys):
+    own: OwnScore | None = None
+    if plan.aggregation in OWN_RULES:
+        own = check_own(read, paths, decompress, run, plan, spec, rows, result, reaggregate)
+    elif all(key in counted for key in keys):
         observed = (observe_case(key, planned[key.seed, key.case_id].dimensions, counted[key].checks) for key in keys)
         with contextlib.suppress(ValueError):  # checks of the wrong width: there is a finding for that row
             result.interval = shown_interval(plan.weights, observed)
-    _check_score(run, plan, spec, [_case_result(planned, key, counted.get(key)) for key in keys], result)
+    _check_score(run, plan, spec, [_case_result(planned, key, counted.get(key)) for key in keys], own, result)
     return result
 
 
@@ -278,7 +284,12 @@ def _case_result(planned: Mapping[tuple[int, str], PlanCase], key: CaseKey, row:
 
 
 def _check_score(
-    run: Mapping[str, Any], plan: Plan, spec: EvalRunSpec, results: list[CaseResult], result: Verification
+    run: Mapping[str, Any],
+    plan: Plan,
+    spec: EvalRunSpec,
+    results: list[CaseResult],
+    own: OwnScore | None,
+    result: Verification,
 ) -> None:
     name = spec.aggregation or plan.aggregation
     rule = RULES.get(name)
@@ -286,7 +297,7 @@ def _check_score(
         result.add(RUN, f"is scored by {name!r}, which this version does not know")
         return
     try:
-        score = rule(plan.weights, results).to_json()
+        score = with_own(rule(plan.weights, results), own).to_json()
     except ValueError:
         return  # checks of the wrong width: there is a finding for that row
     for field_name in sorted(score.keys() | run["score"].keys()):

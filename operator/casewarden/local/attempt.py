@@ -11,7 +11,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class Ground:
     """What all attempts of a run stand on. ``limits`` are the effective ones, by their names in ``CASEWARDEN_ATTEMPT``.
 
     ``pack`` is ``MODULE:PACK``; ``environments`` are the names of the environment containers of each class of cases.
+    ``variables`` are put into the driver's environment.
     """
 
     run_uid: str
@@ -52,6 +53,7 @@ class Ground:
     env: Sequence[tuple[str, str]] = ()
     files: Sequence[WorkspaceFile] = ()
     environments: Mapping[str, Sequence[str]] | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,7 @@ class LocalAttempt:
     def _driver_environment(self, scratch: Path) -> dict[str, str]:
         case = {"seed": self._key.case.seed, "case_id": self._key.case.case_id, "params": dict(self._ground.params)}
         return {
+            **self._ground.variables,
             "CASEWARDEN_CASE": json.dumps(case),
             "CASEWARDEN_EVIDENCE_SOCKET": str(scratch / "s" / "t"),
             "CASEWARDEN_ENVIRONMENTS": str(scratch / "e"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import uuid
@@ -14,6 +15,7 @@ from casewarden.adapters.stores.folder import FolderStore
 from casewarden.api.evalrun import EvalRun
 from casewarden.api.plan import Plan
 from casewarden.api.reasons import RunReason
+from casewarden.core.datasets import VARIABLE as DATASETS
 from casewarden.core.evidence import (
     META,
     PLAN,
@@ -29,6 +31,7 @@ from casewarden.core.evidence import (
 from casewarden.core.fingerprints import candidate_fingerprint, conditions_fingerprint
 from casewarden.core.model import AttemptKey, CaseKey, FinishRun, LedgerRow, RunPolicy
 from casewarden.core.run_conditions import Why
+from casewarden.core.scoring import OWN_RULES, OwnScore
 from casewarden.core.seeds import ENTROPY_BYTES, draw_seeds
 from casewarden.core.status import Goal, StatusInput, build_status
 from casewarden.core.tally import PlanFacts, plan_facts, tally
@@ -37,6 +40,7 @@ from casewarden.ports.store import Store
 from casewarden_sdk.canonical import sha256_bytes
 from casewarden_sdk.workspace import WorkspaceFile, digest_workspace, workspace_of
 
+from .aggregating import NoScore, aggregate
 from .attempt import Ground
 from .loop import Loop, State
 from .planning import PlanFailed, make_plan, pack_of
@@ -53,13 +57,14 @@ class Options:
 
     ``out`` is the store's folder. ``pack`` is ``MODULE:PACK`` where the task is none of the project's own.
     ``workspace`` are the candidate's files, read from a folder or a ConfigMap. ``on_status`` gets the status whenever
-    it changes.
+    it changes. ``datasets`` are folders or archives by the names that ``spec.task.params.dataset`` may have.
     """
 
     out: Path
     pack: str | None = None
     workspace: Sequence[WorkspaceFile] | None = None
     on_status: Callable[[Mapping[str, Any]], None] | None = None
+    datasets: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ class _LocalRun:
         task = self._spec.task
         pack, params = self._options.pack or pack_of(task.name or ""), dict(task.params or {})
         try:
-            plan, text = await make_plan(pack, seeds, params, self._spec.select.families)
+            plan, text = await make_plan(pack, seeds, params, self._spec.select.families, self._variables)
         except PlanFailed as error:
             return self._failed(plan_problem=error.why)
         problem = summary(check_plan(self._spec, seeds, plan, None))
@@ -136,6 +141,7 @@ class _LocalRun:
             env=candidate.env,
             files=candidate.files,
             environments={name: [item.name for item in kind.environments] for name, kind in plan.kinds.items()},
+            variables=self._variables,
         )
         plan_file = text + b"\n"
         meta = meta_document(namespace=self._run.metadata.namespace, name=self._run.metadata.name, run_uid=self._uid)
@@ -146,11 +152,36 @@ class _LocalRun:
         loop = Loop(self._run.metadata.name, ground, self._base.policy, cases, planned, self._show)
         end = await loop.run()
         rows = tuple(loop.state.rows)
-        digest = await self._sum_up(facts, rows, plan_file)
-        status = self._status(rows=rows, end=end, evidence_digest=digest)
+        own: OwnScore | None = None
+        if facts.rule in OWN_RULES:
+            try:
+                own = await self._aggregate(facts, rows, pack, params)
+            except NoScore as error:
+                end = FinishRun(False, error.why.reason, error.why.message) if end.complete else end
+        digest = await self._sum_up(facts, rows, plan_file, own)
+        status = self._status(rows=rows, end=end, evidence_digest=digest, own=own)
         return LocalResult(status, self._uid, self._folder(), plan, rows, loop.state.logs)
 
-    async def _sum_up(self, facts: PlanFacts, rows: tuple[LedgerRow, ...], plan_file: bytes) -> str:
+    async def _aggregate(
+        self, facts: PlanFacts, rows: tuple[LedgerRow, ...], pack: str, params: Mapping[str, Any]
+    ) -> OwnScore | None:
+        counted = tally(facts, self._spec.repeats, rows, self._base.policy)
+        settled = {key: counted.settled[key] for key, _ in counted.cases if key in counted.settled}
+        if not settled:
+            return None
+        own, files = await aggregate(self._store, self._uid, pack, params, settled, self._variables)
+        for name, data in files.items():
+            await self._put(name, data)
+        return own
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        places = {name: {"path": str(path.resolve())} for name, path in sorted(self._options.datasets.items())}
+        return {DATASETS: json.dumps(places)} if places else {}
+
+    async def _sum_up(
+        self, facts: PlanFacts, rows: tuple[LedgerRow, ...], plan_file: bytes, own: OwnScore | None
+    ) -> str:
         results = results_file(rows)
         document = run_document(
             name=self._run.metadata.name,
@@ -160,7 +191,7 @@ class _LocalRun:
             seeds=self._base.seeds,
             plan=plan_file,
             results=results,
-            score=tally(facts, self._spec.repeats, rows, self._base.policy).score.to_json(),
+            score=tally(facts, self._spec.repeats, rows, self._base.policy, own).score.to_json(),
         )
         await self._put(RESULTS, results)
         await self._put(RUN, json_file(document))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from decimal import ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from casewarden_sdk.contract import ENVIRONMENT_ERROR, JSON
@@ -18,7 +19,7 @@ from casewarden_sdk.errors import ContractError
 from .messages import TaskOutput
 from .statuses import SampleStatus
 
-__all__ = ["files_of", "overall_document", "score_at", "score_text"]
+__all__ = ["files_of", "overall_document", "score_at", "score_of", "score_text"]
 
 _PLACES = Decimal("0.00000001")
 
@@ -41,6 +42,12 @@ def score_text(score: Decimal) -> str:
     """Write a score as a decimal of at most 8 places, half to even, without trailing zeros."""
     text = f"{score.quantize(_PLACES, ROUND_HALF_EVEN):f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def score_of(customs: Sequence[JSON], path: str) -> str:
+    """Return the score of one or more passes over the samples: the mean of what each has at ``path``."""
+    exact = sum((Fraction(score_at(custom, path)) for custom in customs), Fraction(0)) / len(customs)
+    return score_text(Decimal(exact.numerator) / Decimal(exact.denominator))
 
 
 def overall_document(outputs: Sequence[TaskOutput], custom: JSON) -> Dict[str, JSON]:

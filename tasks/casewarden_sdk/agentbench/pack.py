@@ -7,7 +7,6 @@ import contextlib
 import re
 import sys
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -17,7 +16,7 @@ from casewarden_sdk.errors import CandidateError, ContractError, EnvironmentFail
 from casewarden_sdk.runtime import Chat, Runtime
 
 from .messages import ChatItem, SampleIndex, TaskOutput
-from .overall import overall_document, score_at, score_text
+from .overall import overall_document, score_of, score_text
 from .sample import play_sample
 from .session import Session
 from .statuses import SampleStatus
@@ -179,12 +178,10 @@ class AgentBenchPack:
         for (seed, _), outputs in sorted(passes.items()):
             with self._made(rows[0]["params"], seed) as task:
                 customs.append(_plain_json(task.calculate_overall(list(outputs))))
-        exact = sum((Fraction(score_at(custom, self.score)) for custom in customs), Fraction(0)) / len(customs)
-        score = Decimal(exact.numerator) / Decimal(exact.denominator)
         overall = overall_document([output for _, outputs in sorted(passes.items()) for output in outputs], customs[0])
         if len(customs) > 1:
             overall["passes"] = customs
-        return {"score": score_text(score), "overall": overall}
+        return {"score": score_of(customs, self.score), "overall": overall}
 
     @contextlib.contextmanager
     def _made(self, params: Mapping[str, JSON], seed: int) -> Any:

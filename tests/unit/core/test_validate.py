@@ -157,7 +157,7 @@ def _environment(profile: str, image: str = "python") -> Callable[[dict[str, Any
 @pytest.mark.parametrize(
     ("run", "change", "message"),
     [
-        (spec(), _set("aggregation", "agentbench/v1"), "its aggregation rule is not supported by this version"),
+        (spec(), _set("aggregation", "agentbench-oa/v1"), "its aggregation rule is not supported by this version"),
         (spec(), _set("kinds", {"default": {"candidate": {"image": "ruby"}}}), "have it added to images"),
         (spec(), _environment("baseline"), "have the task added to allowBaseline"),
         (spec(), _environment("restricted", "mariadb"), "no image for its environment db"),
