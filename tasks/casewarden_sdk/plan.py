@@ -23,6 +23,7 @@ __all__ = [
     "LINE_PREFIX",
     "PlanRefused",
     "build_plan",
+    "controls_of",
     "pack_lines",
     "plan_lines",
     "read_plan_lines",
@@ -45,7 +46,9 @@ def build_plan(
     kinds = dict(getattr(pack, "kinds", DEFAULT_KINDS))
     check_pack(pack, kinds)
     check_seeds(seeds)
-    check_controls(pack)
+    controls = controls_of(pack, params)
+    check_controls(pack, controls)
+    exclusions = _exclusions_of(pack, params)
     planned: List[Tuple[int, Case]] = []
     excluded: List[Dict[str, JSON]] = []
     known: Dict[str, None] = {}
@@ -55,8 +58,8 @@ def build_plan(
         for case in cases:
             if families and case.id not in families:
                 continue
-            if case.id in pack.exclusions:
-                excluded.append({"seed": seed, "id": case.id, "reason": pack.exclusions[case.id]})
+            if case.id in exclusions:
+                excluded.append({"seed": seed, "id": case.id, "reason": exclusions[case.id]})
             else:
                 planned.append((seed, case))
     check_coverage(pack, seeds, planned, families, known)
@@ -77,7 +80,7 @@ def build_plan(
         "params": dict(params),
         "cases": [_case_row(seed, case) for seed, case in planned],
         "excluded": excluded,
-        "controls": [_control_row(control) for control in with_always(pack.controls)],
+        "controls": [_control_row(control) for control in with_always(controls)],
         "fingerprints": {
             "grader": grader_fingerprint(pack.sources),
             "cases": sha256_json([{"seed": seed, **case.content} for seed, case in planned]),
@@ -86,6 +89,17 @@ def build_plan(
         "sdk": __version__,
         **({"score": pack.score} if hasattr(pack, "score") else {}),
     }
+
+
+def controls_of(pack: Pack, params: Mapping[str, JSON]) -> Sequence[Control]:
+    """Return the controls of a pack for ``params``, those that every audit has left out."""
+    made = getattr(pack, "controls_for", None)
+    return tuple(pack.controls if made is None else made(params))
+
+
+def _exclusions_of(pack: Pack, params: Mapping[str, JSON]) -> Mapping[str, str]:
+    made = getattr(pack, "exclusions_for", None)
+    return {**pack.exclusions, **({} if made is None else made(params))}
 
 
 def plan_lines(plan: Mapping[str, JSON]) -> List[str]:

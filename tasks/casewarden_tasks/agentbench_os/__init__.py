@@ -65,6 +65,12 @@ class AgentBenchOs(AgentBenchPack):
     kinds: Mapping[str, Any] = _kinds()
     controls: Sequence[Control] = planted.controls(own_samples())
 
+    def controls_for(self, params: Mapping[str, Any]) -> Sequence[Control]:
+        """Return the controls for the samples that a run plays."""
+        task = self.task(params, 0)
+        assert isinstance(task, OSInteraction)
+        return planted.controls(task.samples.values())
+
     def task(self, params: Mapping[str, Any], seed: int) -> Task:
         """Read the samples: of the data set that ``params`` names, else the pack's own."""
         for name in params:
