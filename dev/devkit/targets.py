@@ -207,6 +207,7 @@ def chart_values(references: dict[str, str]) -> str:
             "tasks": packs,
             "images": {name: references[name] for name in ENVIRONMENTS},
             "endpoints": SCRIPTED,
+            "allowBaseline": ["agentbench-os"],
         },
         # A checkout's release is for trials, and its own cluster has no storage class.
         "relay": {"storage": {"type": "emptyDir", "size": "2Gi"}},

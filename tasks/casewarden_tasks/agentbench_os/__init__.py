@@ -19,7 +19,7 @@ __all__ = ["PACK", "AgentBenchOs"]
 _HERE = Path(__file__).parent
 _OWN = Dataset("own", str(_HERE / "own"))
 _SPARE = Dataset("spare", str(_HERE / "spare"))
-_PARAMS = ("dataset", "datasetDigest", "split", "images", "round_limit")
+_PARAMS = ("dataset", "datasetDigest", "split", "indices", "images", "round_limit")
 _MODULES = ("__init__", "checks", "dialogue", "judging", "replies", "samples", "sandbox", "shell", "task")
 _TWIN = "-and-twin"
 _MOST_ROUNDS = 100
@@ -85,16 +85,19 @@ class AgentBenchOs(AgentBenchPack):
         rounds = params.get("round_limit", ROUNDS)
         if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= _MOST_ROUNDS:
             raise ContractError(f"spec.task.params.round_limit is {rounds!r}; give a whole number, 1 to {_MOST_ROUNDS}")
+        declared = params.get("images") == "declared"
+        return OSInteraction(self.id, _chosen(self._samples(params), params.get("indices")), rounds, declared)
+
+    def _samples(self, params: Mapping[str, Any]) -> list[dict[str, Any]]:
         dataset = open_dataset(params)
         if dataset is None:
             if "split" in params:
                 raise ContractError("spec.task.params.split: the pack's own data set has no splits; remove it")
-            return OSInteraction(self.id, own_samples(), rounds)
+            return own_samples()
         split = params.get("split", "dev")
         if split not in samples.SPLITS:
             raise ContractError(f"spec.task.params.split is {split!r}; give one of {', '.join(samples.SPLITS)}")
-        declared = params.get("images") == "declared"
-        return OSInteraction(self.id, samples.load(dataset, samples.SPLITS[split], _SPARE), rounds, declared)
+        return samples.load(dataset, samples.SPLITS[split], _SPARE)
 
     def content(self, task: Task, index: int | str) -> Mapping[str, Any]:
         """Return the sample."""
@@ -118,6 +121,21 @@ class AgentBenchOs(AgentBenchPack):
         """Count the programs of the sandbox that the agent replaced."""
         changed = facts.get("changed")
         return {"replaced_programs": len(changed) if isinstance(changed, list) else 0}
+
+
+def _chosen(found: list[dict[str, Any]], indices: Any) -> list[dict[str, Any]]:
+    """Return the samples of these indices, all of them where that is None."""
+    if indices is None:
+        return found
+    if not isinstance(indices, list) or not indices or not all(isinstance(index, str) for index in indices):
+        raise ContractError(f"spec.task.params.indices is {indices!r:.80}; give a list of indices, as texts")
+    known = {sample["id"] for sample in found}
+    for index in indices:
+        if index not in known:
+            raise ContractError(
+                f"spec.task.params.indices: there is no sample {index!r}; they go from {min(known)} to {max(known)}"
+            )
+    return [sample for sample in found if sample["id"] in indices]
 
 
 def _sample(task: Task, index: int | str) -> Mapping[str, Any]:

@@ -179,6 +179,11 @@ def test_the_packs_own_data_has_problems_of_every_difficulty_and_both_ways_of_ju
         ({"images": "all"}, r"^spec\.task\.params\.images is 'all'; give default .* or declared"),
         ({"round_limit": 0}, r"^spec\.task\.params\.round_limit is 0; give a whole number, 1 to 100$"),
         ({"round_limit": True}, r"^spec\.task\.params\.round_limit is True"),
+        ({"indices": "own-own-00001"}, r"^spec\.task\.params\.indices is 'own-own-00001'; give a list of indices"),
+        (
+            {"indices": ["own-own-00001", "own-own-00026"]},
+            r"^spec\.task\.params\.indices: there is no sample 'own-own-00026'; they go from own-own-00000 to ",
+        ),
         ({"rounds": 3}, r"^spec\.task\.params\.rounds: agentbench-os has dataset, .*; remove it$"),
     ],
 )
