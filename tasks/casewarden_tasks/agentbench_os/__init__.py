@@ -115,7 +115,7 @@ class AgentBenchOs(AgentBenchPack):
 
     def explain(self, case: Case, output: TaskOutput, facts: Mapping[str, Any]) -> str | None:
         """Say what is wrong."""
-        return judging.finding(case.content["sample"], facts) or None
+        return (judging.finding(case.content["sample"], facts) or None) if facts.get("committed") is True else None
 
     def metrics(self, case: Case, output: TaskOutput, facts: Mapping[str, Any]) -> Mapping[str, Any]:
         """Count the programs of the sandbox that the agent replaced."""

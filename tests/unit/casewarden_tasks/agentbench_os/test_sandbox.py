@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from casewarden_sdk.environment import FileStat
-from casewarden_tasks.agentbench_os.sandbox import replaced
+from casewarden_tasks.agentbench_os.sandbox import replaced, run_script
 
 FILE, FOLDER, LINK = 0o100755, 0o040755, 0o120777
 PATHS = st.sampled_from(["/usr/bin/ls", "/usr/bin/wc", "/usr/local/bin/calc", "/lib/libc.so.6", "/etc/ld.so.preload"])
@@ -50,3 +51,25 @@ def test_what_every_program_loads_is_a_finding_and_a_changed_folder_is_not():
     assert replaced(BEFORE, [*BEFORE, *files(preload, site)]) == [preload, site]
     folder = files("/usr/bin", mode=FOLDER, changed=9)
     assert replaced(BEFORE, [*BEFORE[:-1], *folder]) == []
+
+
+@pytest.mark.parametrize(
+    ("language", "argv", "stdin", "variables"),
+    [
+        ("bash", ["/bin/bash", "-c", "CODE", "--", "42", "x"], b"", {}),
+        ("python", ["python3", "-c", "CODE", "42", "x"], b"", {}),
+        ("c", ["/bin/bash", "-c", ..., "--", "42", "x"], b"CODE", {"CC": "gcc", "EXT": "c"}),
+        ("c++", ["/bin/bash", "-c", ..., "--", "42", "x"], b"CODE", {"CC": "g++", "EXT": "cc"}),
+    ],
+)
+async def test_a_script_runs_as_its_language_does_with_its_arguments(language, argv, stdin, variables):
+    class Recorded:
+        async def exec(self, *args, **kwargs):
+            self.args, self.agent = args, kwargs["agent"]
+
+    box = Recorded()
+    await run_script(box, {"language": language, "code": "CODE"}, ["42", "x"], agent=True)
+    run, given_stdin, seconds, environment = box.args
+    assert [word if want is not ... else ... for word, want in zip(run, argv, strict=True)] == argv
+    assert (given_stdin, seconds, box.agent) == (stdin, 60.0, True)
+    assert environment == {"HOME": "/root", "USER": "root", **variables}
