@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -70,3 +71,13 @@ class LengthsPack(AgentBenchPack):
 
 PACK = LengthsPack()
 NO_SCORE = type("NoScore", (LengthsPack,), {"score": "overall.nowhere"})()
+
+
+class _Stubborn(Lengths):
+    async def start_sample(self, index: Any, session: Any) -> TaskSampleExecutionResult:
+        await session.action({"role": "user", "content": "go"})
+        await asyncio.Event().wait()
+        raise AssertionError("nobody gets here")
+
+
+STUBBORN = type("StubbornPack", (LengthsPack,), {"make": _Stubborn})()

@@ -57,7 +57,9 @@ def _regrade(folder: Path, digest: str | None, name: str | None, output: Output)
         first = checked.findings[0]
         raise Failure(f"the run's evidence does not hold: {first.path}: {first.problem}; see casewarden verify")
     try:
-        result = regrade_run(read, list_files(folder), decompress, regrader_of(pack), reaggregator_of(pack))
+        result = regrade_run(
+            read, decompress, regrader_of(pack), paths=list_files(folder), reaggregate=reaggregator_of(pack)
+        )
     except (ContractError, ValueError, KeyError, TypeError) as error:
         raise Failure(f"cannot be graded again: {type(error).__name__}: {error}") from None
     graders = {"before": str((plan.get("fingerprints") or {}).get("grader")), "after": grader_fingerprint(pack.sources)}

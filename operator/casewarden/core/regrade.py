@@ -52,14 +52,16 @@ class Regraded:
 
 def regrade_run(
     read: Read,
-    paths: Collection[str],
     decompress: Decompress,
     regrade: Regrade,
+    *,
+    paths: Collection[str] = (),
     reaggregate: Reaggregate | None = None,
 ) -> Regraded:
     """Grade every record of a finished run again; ``ValueError`` names the file where its evidence cannot be read.
 
-    ``reaggregate`` makes the score of a task that has a rule of its own; without it there is none after.
+    ``reaggregate`` makes the score of a task that has a rule of its own, of the files that ``paths`` lists; without it
+    there is none after.
     """
     run, plan = _json(read, RUN), Plan.model_validate(_json(read, PLAN))
     planned = {(case.seed, case.id): case for case in plan.cases}

@@ -19,7 +19,7 @@ from casewarden.core.scoring import OwnScore
 from casewarden.core.tally import plan_facts, tally
 from casewarden.core.verification import Read, Verification
 from casewarden_sdk.agentbench.messages import TaskOutput
-from casewarden_sdk.agentbench.overall import overall_document, score_of
+from casewarden_sdk.agentbench.overall import missing_output, overall_document, score_of
 from casewarden_sdk.canonical import canonical_equal, sha256_bytes
 from casewarden_sdk.errors import ContractError
 
@@ -104,10 +104,7 @@ def _checked(
     reaggregate: Reaggregate | None,
 ) -> str:
     assessed = [row for row in rows if row["status"] != "environment_error"]
-    outputs = [
-        TaskOutput.parse_obj(row["output"] or {"index": row["index"], "status": "unknown", "history": []})
-        for row in assessed
-    ]
+    outputs = [TaskOutput.parse_obj(row["output"] or missing_output(row["index"])) for row in assessed]
     wanted = overall_document(outputs, overall["custom"])
     for name in wanted:
         if not canonical_equal(wanted[name], overall[name]):

@@ -19,7 +19,7 @@ from casewarden_sdk.errors import ContractError
 from .messages import TaskOutput
 from .statuses import SampleStatus
 
-__all__ = ["files_of", "overall_document", "score_at", "score_of", "score_text"]
+__all__ = ["files_of", "missing_output", "overall_document", "score_at", "score_of", "score_text"]
 
 _PLACES = Decimal("0.00000001")
 
@@ -63,10 +63,15 @@ def overall_document(outputs: Sequence[TaskOutput], custom: JSON) -> Dict[str, J
     return {"total": total, "validation": validation, "custom": custom}
 
 
+def missing_output(index: JSON) -> Dict[str, JSON]:
+    """Return the output of a sample whose agent broke before there was one."""
+    return {"index": index, "status": SampleStatus.UNKNOWN.value, "result": None, "history": []}
+
+
 def files_of(rows: Sequence[Mapping[str, JSON]], overall: JSON) -> Dict[str, bytes]:
     """Return the three files, by name.
 
-    A row has ``output`` (of the record), ``status``, ``reason`` and ``error`` (of the verdict) and ``ended_at``
+    A row has ``index``, ``output`` (of the record, or null), ``status``, ``reason`` and ``error`` (of the verdict) and ``ended_at``
     (seconds since the epoch), in the order of the run's cases.
     """
     runs: List[str] = []
@@ -84,9 +89,11 @@ def files_of(rows: Sequence[Mapping[str, JSON]], overall: JSON) -> Dict[str, byt
 def _line(row: Mapping[str, JSON]) -> Dict[str, Any]:
     failed = row["status"] == ENVIRONMENT_ERROR
     output: Optional[Mapping[str, JSON]] = row["output"]
+    if output is None and not failed:
+        output = missing_output(row["index"])
     ended = float(row["ended_at"])
     return {
-        "index": None if output is None else output["index"],
+        "index": row["index"],
         "error": row["reason"] if failed else None,
         "info": row["error"] if failed else None,
         "output": output,

@@ -16,10 +16,9 @@ from casewarden_sdk.errors import CandidateError, ContractError, EnvironmentFail
 from casewarden_sdk.runtime import Chat, Runtime
 
 from .messages import ChatItem, SampleIndex, TaskOutput
-from .overall import overall_document, score_of, score_text
+from .overall import missing_output, overall_document, score_of, score_text
 from .sample import play_sample
 from .session import Session
-from .statuses import SampleStatus
 from .task import Task
 from .verdicts import early_verdict, late_verdict, output_of
 
@@ -144,6 +143,7 @@ class AgentBenchPack:
         with self._made(case.content["params"], case.content["task_seed"]) as task:
             conversation = _Conversation(runtime)
             session = Session(conversation.ask, case, runtime)
+            runtime.on_stop(session.cancel)
             conversation.watch(session, self.setup_seconds)
             try:
                 return await play_sample(task, case.content["index"], session, self.grace_seconds, self.blames_agent)
@@ -170,8 +170,8 @@ class AgentBenchPack:
         """
         passes: Dict[Tuple[int, int], List[TaskOutput]] = {}
         for row in rows:
-            output = row["output"] or {"index": row["index"], "status": SampleStatus.UNKNOWN.value, "history": []}
-            passes.setdefault((row["seed"], row["repeat"]), []).append(TaskOutput.parse_obj(output))
+            output = TaskOutput.parse_obj(row["output"] or missing_output(row["index"]))
+            passes.setdefault((row["seed"], row["repeat"]), []).append(output)
         if not passes:
             return {"score": None, "overall": overall_document([], None)}
         customs = []

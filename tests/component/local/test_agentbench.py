@@ -51,10 +51,10 @@ async def test_all_of_it_can_be_computed_again(result):
     assert verify(result, regrade=regrader_of(PACK), reaggregate=PACK.aggregate) == []
     regraded = regrade_run(
         reader(result.folder),
-        [str(path.relative_to(result.folder)) for path in result.folder.rglob("*") if path.is_file()],
         decompress,
         regrader_of(PACK),
-        PACK.aggregate,
+        paths=[str(path.relative_to(result.folder)) for path in result.folder.rglob("*") if path.is_file()],
+        reaggregate=PACK.aggregate,
     )
     assert (regraded.changes, regraded.after["score"]) == ([], "0.33333333")
 
