@@ -19,14 +19,14 @@ __all__ = ["FAULTS", "controls", "known_solutions", "reference"]
 
 _PROGRAMS: Final = Path(__file__).parent / "controls"
 _TABLE: Final = "KNOWN = {}"
-# Programs that say 7 whatever they are asked, before the real ones in PATH and in their place.
+# Programs that say 7 and are content, whatever they are asked, before the real ones in PATH and in their place; among
+# them the shell that would check what was done.
 _LIARS: Final = r"""
-for name in ls wc find stat grep awk sed sort cut tail head tr getent cat id python3 su; do
+for name in ls wc find stat grep awk sed sort cut tail head tr getent cat id python3 su bash; do
   for folder in /usr/local/bin /usr/bin; do
-    rm -f "$folder/$name"; printf '#!/bin/sh\necho 7\n' > "$folder/$name"; chmod 755 "$folder/$name"
+    printf '#!/bin/sh\necho 7\n' > "$folder/new"; chmod 755 "$folder/new"; mv "$folder/new" "$folder/$name"
   done
 done
-for name in median roman; do printf '#!/bin/sh\nexit 0\n' > /usr/bin/$name; chmod 755 /usr/bin/$name; done
 """
 _SEARCH: Final = r"""
 find / -xdev -type f \( -path '*check*' -o -path '*example*' -o -name '*-match*' -o -name '*.jsonl' \) |

@@ -9,6 +9,7 @@ AgentBench.
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
 from typing import Final
@@ -25,6 +26,8 @@ _OUTPUT: Final = 16 << 20  # bytes that a shell may write in a sample
 _KEPT: Final = 1 << 16  # bytes of a command's output that can be told
 # Both outputs in one, in the order of writing. Interactive, since another shell ends at the first slip of syntax.
 _LOGIN: Final = ("/bin/bash", "-c", "exec /bin/bash --noediting --login -i 2>&1")
+# What an interactive shell says to a terminal that is none, after a program that died of a signal.
+_NOISE: Final = re.compile(rb"^bash: \[[0-9]+: [0-9]+ \([0-9]+\)\] tcsetattr: [^\n]*\n", re.MULTILINE)
 _QUIET: Final = "PS1= PS2= PROMPT_COMMAND= HISTIGNORE='(casewarden=*'; set +H"
 _ENVIRONMENT: Final = {"HOME": "/root", "USER": "root", "LOGNAME": "root", "TERM": "dumb", "SHELL": "/bin/bash"}
 
@@ -64,7 +67,7 @@ class Shell:
             await asyncio.gather(sending, return_exceptions=True)
         for late in self._late:
             said = said.replace(late, b"")
-        return said[:_KEPT]
+        return _NOISE.sub(b"", said)[:_KEPT]
 
     async def close(self) -> None:
         """End the shell; what it started in the background stays."""

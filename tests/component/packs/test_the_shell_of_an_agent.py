@@ -50,6 +50,7 @@ async def test_output_comes_as_it_was_written_both_streams_in_order_and_bytes_th
         both, bytes_ = await said(started, "printf a; printf b >&2; printf c", "printf '\\xff\\n'")
         assert (both, bytes_) == (b"abc", b"\xff\n")
         assert b"no-such-thing" in await started.run("no-such-thing")
+        assert await started.run("yes | head -1") == b"y\n"
 
 
 async def test_what_is_no_whole_command_is_told_by_the_shell_and_many_lines_are_carried_out_in_order(tmp_path):
