@@ -335,9 +335,7 @@ def _nothing() -> None:
     return
 
 
-async def _pump(
-    reader: asyncio.StreamReader, frames: asyncio.Queue[Frame | None], giving_up: asyncio.Event
-) -> None:
+async def _pump(reader: asyncio.StreamReader, frames: asyncio.Queue[Frame | None], giving_up: asyncio.Event) -> None:
     try:
         while True:
             frame = await read_frame(reader)
