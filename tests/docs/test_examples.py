@@ -21,7 +21,7 @@ from casewarden_sdk.testing import play
 from casewarden_tasks import agentbench_os, durable_kv, support_routing
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
-FILES = sorted(FOLDER.glob("*.yaml"))
+FILES = sorted(FOLDER.rglob("*.yaml"))
 DOCUMENTS: list[dict[str, Any]] = [document for path in FILES for document in load_documents(path.read_text())]
 RUNS = {document["metadata"]["name"]: document["spec"] for document in DOCUMENTS if document["kind"] == "EvalRun"}
 FOLDERS = {document["metadata"]["name"]: document["data"] for document in DOCUMENTS if document["kind"] == "ConfigMap"}
