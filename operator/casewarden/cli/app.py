@@ -14,6 +14,7 @@ from casewarden.cli.failure import GOOD, INTERRUPTED, INVALID, Failure
 from casewarden.cli.options import (
     ContextOption,
     ExportFormat,
+    ImportKind,
     KubeconfigOption,
     NamespaceOption,
     OutOption,
@@ -349,12 +350,25 @@ def report(
         list[str],
         typer.Argument(metavar="RUN…", help="Names of runs of the cluster, or folders of runs.", show_default=False),
     ],
-    out: Annotated[str, typer.Option("--out", "-o", help="File to write; - is standard output.")] = "report.html",
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", help="File to write; - is standard output. Default: report.html.", show_default=False
+        ),
+    ] = "",
     max_mib: Annotated[
         int,
         typer.Option("--max-mib", min=0, max=1024, help="MiB of transcripts at most, those of failing cases first."),
     ] = 16,
     passed: Annotated[bool, typer.Option("--passed", help="Transcripts of cases that passed, too.")] = False,
+    agentbench: Annotated[
+        bool,
+        typer.Option(
+            "--agentbench",
+            help="No page: the main metrics of AgentBench's environments and the paper's overall score. "
+            "With --out as JSON.",
+        ),
+    ] = False,
     namespace: NamespaceOption = "",
     context: ContextOption = "",
     kubeconfig: KubeconfigOption = "",
@@ -363,9 +377,12 @@ def report(
     """Write one HTML page about finished runs that needs nothing else; two runs are compared case by case."""
     from casewarden.cli.cluster import Access
     from casewarden.cli.reporting import report as command
+    from casewarden.cli.reporting import report_agentbench
 
     access = Access(kubeconfig, context, namespace, system_namespace)
-    _ended(command(access, targets, out, max_mib, passed))
+    if agentbench:
+        _ended(report_agentbench(access, targets, out))
+    _ended(command(access, targets, out or "report.html", max_mib, passed))
 
 
 @app.command()
@@ -423,6 +440,46 @@ def compare(
     from casewarden.cli.comparing import compare as command
 
     _ended(command(Access(kubeconfig, context, namespace, system_namespace), run, baseline, output))
+
+
+@app.command("agent-test")
+def agent_test_command(
+    file: _FileOption,
+    message: Annotated[
+        list[str] | None,
+        typer.Option("--message", "-m", help="What is said to the agent. May be repeated.", show_default=False),
+    ] = None,
+    local: Annotated[bool, typer.Option("--local", help="On this machine, without a cluster.")] = False,
+    out: OutOption = _OUT,
+    timeout: TimeoutOption = 600,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say something to the agent of an EvalRun, and see what it answers, or why it does not."""
+    from casewarden.cli.agent_test import agent_test as command
+    from casewarden.cli.cluster import Access
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, file, message or (), local, out, timeout, output))
+
+
+@app.command("import")
+def import_command(
+    kind: Annotated[ImportKind, typer.Argument(help="Whose configuration it is.", show_default=False)],
+    config: Annotated[Path, typer.Argument(help="The assignment file.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder that the files are written to.")] = Path("imported"),
+    dataset: Annotated[
+        str, typer.Option("--dataset", help="Name under which the catalogue has the AgentBench checkout.")
+    ] = "agentbench",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Turn an AgentBench assignment into EvalRuns, endpoints for the chart's values, and Secrets."""
+    from casewarden.cli.importing import import_agentbench
+
+    raise typer.Exit({ImportKind.AGENTBENCH: import_agentbench}[kind](config, dataset, out, output))
 
 
 @app.command()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .aliases import install_aliases
 from .dataset import Dataset, open_dataset
+from .foreign import TaskPack, task_pack
 from .messages import AgentOutput, ChatItem, TaskOutput, TaskSampleExecutionResult
 from .pack import SOURCES, AgentBenchPack
 from .session import Session
@@ -25,7 +26,9 @@ __all__ = [
     "Session",
     "Task",
     "TaskOutput",
+    "TaskPack",
     "TaskSampleExecutionResult",
     "install_aliases",
     "open_dataset",
+    "task_pack",
 ]

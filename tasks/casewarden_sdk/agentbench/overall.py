@@ -71,8 +71,8 @@ def missing_output(index: JSON) -> Dict[str, JSON]:
 def files_of(rows: Sequence[Mapping[str, JSON]], overall: JSON) -> Dict[str, bytes]:
     """Return the three files, by name.
 
-    A row has ``index``, ``output`` (of the record, or null), ``status``, ``reason`` and ``error`` (of the verdict) and ``ended_at``
-    (seconds since the epoch), in the order of the run's cases.
+    A row has ``index``, ``output`` (of the record, or null), ``status``, ``reason`` and ``error`` (of the verdict) and
+    ``ended_at`` (seconds since the epoch). Rows are in the order of the run's cases.
     """
     runs: List[str] = []
     errors: List[str] = []

@@ -81,6 +81,8 @@ class AgentBenchPack:
     """Whether the samples are generated from the seed; a data set has the one seed 0."""
     blames_agent: bool = False
     """Whether what the task raises after a turn of the agent's is the agent's doing; see ``verdicts``."""
+    threaded: bool = False
+    """Whether the task may hold up the loop that it runs in: then it gets a thread, and none of the runtime."""
     setup_seconds: float = 300.0
     """How long a task may take until it first asks the agent."""
     grace_seconds: float = 20.0
@@ -146,7 +148,9 @@ class AgentBenchPack:
             runtime.on_stop(session.cancel)
             conversation.watch(session, self.setup_seconds)
             try:
-                return await play_sample(task, case.content["index"], session, self.grace_seconds, self.blames_agent)
+                return await play_sample(
+                    task, case.content["index"], session, self.grace_seconds, self.blames_agent, self.threaded
+                )
             finally:
                 await conversation.close()
 

@@ -8,7 +8,9 @@ party, reason, message; null where nobody did), ``context_limit``, ``replies`` (
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
+import threading
 import traceback
 from typing import Any, Dict, Mapping, Optional, Union
 
@@ -17,7 +19,7 @@ from casewarden_sdk.contract import JSON
 from casewarden_sdk.errors import CandidateError, EnvironmentFailure
 
 from .messages import SampleIndex, TaskOutput, TaskSampleExecutionResult
-from .session import Session
+from .session import Session, ThreadSession
 from .statuses import SampleStatus
 from .task import Task
 
@@ -32,14 +34,23 @@ Cause = Union[CandidateError, EnvironmentFailure, None]
 
 
 async def play_sample(
-    task: Task, index: SampleIndex, session: Session, grace_seconds: float, blames_agent: bool = False
+    task: Task,
+    index: SampleIndex,
+    session: Session,
+    grace_seconds: float,
+    blames_agent: bool = False,
+    threaded: bool = False,
 ) -> Dict[str, JSON]:
     """Run ``task.start_sample`` and return the record.
 
     From the session's ``cancel`` on the task has ``grace_seconds`` to return; then its coroutine is cancelled.
-    ``blames_agent`` says that what the task raises after a turn of the agent's is the agent's doing.
+    ``blames_agent`` says that what the task raises after a turn of the agent's is the agent's doing. ``threaded`` says
+    that the task may hold up the loop that it runs in: it gets a thread, which is left behind where it does not end.
     """
-    running = asyncio.ensure_future(task.start_sample(index, session))
+    if threaded:
+        running = _in_a_thread(task, index, session)
+    else:
+        running = asyncio.ensure_future(task.start_sample(index, session))
     over = asyncio.ensure_future(session.until_cancelled())
     try:
         await asyncio.wait({running, over}, return_when=asyncio.FIRST_COMPLETED)
@@ -72,6 +83,33 @@ async def play_sample(
         "facts": dict(session.facts),
         **({"traceback": trace[-_TRACEBACK:]} if trace else {}),
     }
+
+
+def _in_a_thread(task: Task, index: SampleIndex, session: Session) -> asyncio.Future[Any]:
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+    inner = ThreadSession(session, loop)
+
+    def tell(result: Any, error: Optional[BaseException]) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(result)
+        else:
+            done.set_exception(error if isinstance(error, Exception) else RuntimeError(f"the task ended by {error!r}"))
+
+    def work() -> None:
+        result, error = None, None
+        try:
+            result = asyncio.run(task.start_sample(index, inner))
+        except BaseException as raised:
+            error = raised
+        # A loop that is closed has no use for it any more.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(tell, result, error)
+
+    threading.Thread(target=work, name="start_sample", daemon=True).start()
+    return done
 
 
 def cause_of(error: Exception, agent_spoke: bool, blames_agent: bool) -> Cause:

@@ -14,7 +14,7 @@ from .messages import AgentOutput, ChatItem
 from .statuses import AgentOutputStatus
 from .trimming import trimmed
 
-__all__ = ["Ask", "Injected", "Session"]
+__all__ = ["Ask", "Injected", "Session", "ThreadSession"]
 
 Injected = Union[ChatItem, Mapping[str, Any], Sequence[Any], None]
 Ask = Callable[[Sequence[ChatItem]], Awaitable[str]]
@@ -146,3 +146,31 @@ class Session:
     def _cancelled(self) -> AgentOutput:
         self.was_told = True
         return AgentOutput(AgentOutputStatus.CANCELLED)
+
+
+class ThreadSession(Session):
+    """A session for a task that runs in a thread, with a loop of its own; its turns are taken in the driver's loop."""
+
+    def __init__(self, outer: Session, loop: asyncio.AbstractEventLoop) -> None:
+        self._outer = outer
+        self._loop = loop
+        self._case, self._runtime = outer._case, outer._runtime
+        self.facts = outer.facts
+
+    @property
+    def history(self) -> List[ChatItem]:
+        """The history, which is the outer session's."""
+        return self._outer.history
+
+    @history.setter
+    def history(self, items: List[ChatItem]) -> None:
+        self._outer.history = items
+
+    @property
+    def is_cancelled(self) -> bool:
+        """See ``Session``."""
+        return self._outer.is_cancelled
+
+    async def _turn(self, shown: Sequence[ChatItem]) -> AgentOutput:
+        taken = asyncio.run_coroutine_threadsafe(self._outer._turn(shown), self._loop)
+        return await asyncio.wrap_future(taken)
