@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
@@ -16,10 +17,12 @@ from casewarden.cli.download import download
 from casewarden.cli.failure import GOOD, Failure
 from casewarden.cli.options import ExportFormat
 from casewarden.cli.outcome import is_finished
+from casewarden.cli.printing import print_line, print_rows
 from casewarden.cli.relay import open_relay
 from casewarden.cli.sources import RelayFiles, find_folder, parse_object
 from casewarden.core.bundle_check import strict_json
 from casewarden.core.evidence import PLAN, RESULTS, RUN, EvidenceKey, root_digest
+from casewarden.reporting.agentbench import agentbench_report
 from casewarden.reporting.csvfile import to_csv
 from casewarden.reporting.html import to_html
 from casewarden.reporting.inspectlog import to_inspect
@@ -27,7 +30,7 @@ from casewarden.reporting.junit import to_junit
 from casewarden.reporting.run import ReportedCase, ReportedRun, reported_run
 from casewarden_sdk.bundle import BundleError, unpack_bundle
 
-__all__ = ["export", "report"]
+__all__ = ["export", "report", "report_agentbench"]
 
 _NO_FILE = "-"
 
@@ -70,6 +73,29 @@ async def report(access: Access, targets: Sequence[str], out: str, max_mib: int,
     async with _open(access, targets) as loaded:
         page = await asyncio.to_thread(to_html, loaded.runs, loaded.transcript, limit=max_mib << 20, passed=passed)
     return _written(out, page.encode())
+
+
+async def report_agentbench(access: Access, targets: Sequence[str], out: str) -> int:
+    """Print AgentBench's metrics and overall score over some runs; write them as JSON where a file is named."""
+    async with _open(access, targets) as loaded:
+        try:
+            document = agentbench_report(loaded.runs)
+        except ValueError as error:
+            raise Failure(str(error)) from None
+    if out:
+        return _written(out, (json.dumps(document, indent=2) + "\n").encode())
+    for candidate in document["candidates"]:
+        print_line(f"{candidate['candidate']}")
+        headings = ("environment", "score", "weight", "part", "metric", "run", "data")
+        print_rows({name: name.upper() for name in headings}, candidate["environments"])
+        if candidate["overall"] is None:
+            print_line(f"no overall score: {', '.join(candidate['missing'])} missing, or without a valid score")
+        else:
+            print_line(f"overall score ({document['rule']}): {candidate['overall']}")
+        if candidate["not_on_published_data"]:
+            names = ", ".join(candidate["not_on_published_data"])
+            print_line(f"not on published data, so not to be compared with published figures: {names}")
+    return GOOD
 
 
 async def export(access: Access, targets: Sequence[str], form: ExportFormat, out: str) -> int:

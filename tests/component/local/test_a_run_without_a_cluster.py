@@ -114,8 +114,8 @@ async def test_limits_of_the_run_reach_the_candidate(run):
         ({"pack": "no.such.module:PACK"}, "Planned", "PlanFailed", "No module named"),
         ({"pack": "support.packs:NOPE"}, "Planned", "PlanFailed", "has no NOPE"),
         ({"pack": None, "task": {"image": "x:1"}}, "Accepted", "UnknownTask", "name the pack instead"),
-        ({"candidate": {"server": SERVER}}, "Accepted", "InvalidSpec", "spec.candidate.server: a local run"),
-        ({"candidate": {"model": MODEL}}, "Accepted", "InvalidSpec", "spec.candidate.model: a local run"),
+        ({"candidate": {"server": SERVER}}, "Planned", "PlanRefused", "the task takes no servers"),
+        ({"candidate": {"model": MODEL}}, "Accepted", "UnknownEndpoint", "spec.candidate.model.endpoint"),
         ({"candidate": {"program": {"workspace": {"configMap": "a"}}}}, "Accepted", "WorkspaceMissing", "are not here"),
     ],
 )
