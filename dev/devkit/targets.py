@@ -194,7 +194,7 @@ SCRIPTED = {
 }
 
 
-PACKS = ("durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp")
+PACKS = ("durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp", "agentbench-webshop")
 """The packs of the image of tasks."""
 ENVIRONMENTS = ("python", "mariadb")
 """Images that candidates and environments run, by their aliases in the catalogue."""
