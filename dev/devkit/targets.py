@@ -194,7 +194,10 @@ SCRIPTED = {
 }
 
 
-PACKS = ("durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp", "agentbench-os")
+PACKS = (
+    "durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp", "agentbench-os",
+    "agentbench-webshop",
+)  # fmt: skip
 """The packs of the image of tasks."""
 ENVIRONMENTS = ("python", "mariadb", "os-default")
 """Images that candidates and environments run, by their aliases in the catalogue."""
