@@ -150,6 +150,14 @@ def test_a_data_set_takes_the_place_of_our_own(dataset: str) -> None:
     assert len(PACK.cases(0, {"dataset": dataset, "filepath": path})) == 2
 
 
+def test_the_reference_of_a_data_set_knows_its_puzzles(dataset: str) -> None:
+    plan = build_plan(PACK, [0], {"dataset": dataset, "split": "dev"})
+    (reference,) = [control for control in plan["controls"] if control["kind"] == "reference"]
+    case = PACK.cases(0, {"dataset": dataset, "split": "dev"})[1]
+    result = play(PACK, case, reference["files"], models={"judge": judge})
+    assert result.record["output"]["result"]["history"][0]["question"].endswith("than it sounds: Two?")
+
+
 @pytest.mark.parametrize(
     ("params", "told"),
     [
