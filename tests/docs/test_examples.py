@@ -67,3 +67,12 @@ def test_a_candidate_falls_short_honestly_and_never_crashes(name: str) -> None:
     pack = PACKS[spec["task"]["name"]]
     statuses = {play(pack, case, FOLDERS[name]).verdict.status for case in pack.cases(17, {})}
     assert statuses == {"passed", "failed"}
+
+
+def test_the_run_of_a_task_of_one_s_own_is_valid() -> None:
+    (document,) = [
+        item
+        for item in load_documents((FOLDER / "agentbench-task" / "run.yaml").read_text())
+        if item["kind"] == "EvalRun"
+    ]
+    assert validate_manifest(document) == []
