@@ -16,7 +16,7 @@ from .errors import ContractError
 from .judging import judge
 from .plan import build_plan, plan_lines
 
-__all__ = ["EXIT_REFUSED", "aggregate", "grade", "plan"]
+__all__ = ["EXIT_REFUSED", "aggregate", "grade", "plan", "refuse"]
 
 EXIT_REFUSED = 2
 _FIELD = re.compile(r"(spec\.[A-Za-z0-9_.\[\]-]+): ")
@@ -31,7 +31,7 @@ def plan(pack: Pack, out: IO[str], variables: Mapping[str, str]) -> int:
     except Exception as error:
         if not isinstance(error, ContractError):
             traceback.print_exc()
-        return _refuse(error, variables)
+        return refuse(error, variables)
     text = canonical(document)
     for line in plan_lines(document):
         out.write(line + "\n")
@@ -81,7 +81,7 @@ def aggregate(pack: Pack, source: Iterable[str], out: IO[str], variables: Option
     except Exception as error:
         if not isinstance(error, ContractError):
             traceback.print_exc()
-        return _refuse(error, variables)
+        return refuse(error, variables)
     for line in aggregate_lines(text):
         out.write(line + "\n")
     out.flush()
@@ -89,7 +89,8 @@ def aggregate(pack: Pack, source: Iterable[str], out: IO[str], variables: Option
     return 0
 
 
-def _refuse(error: Exception, variables: Mapping[str, str]) -> int:
+def refuse(error: Exception, variables: Mapping[str, str]) -> int:
+    """Write why there is no answer to standard error and, where there is one, the termination log; exit code 2."""
     message = str(error) if isinstance(error, ContractError) else f"{type(error).__name__}: {error}"
     found = _FIELD.match(message)
     field = getattr(error, "field", None) or (found.group(1) if found else None)

@@ -12,8 +12,7 @@ from .endpoint import Endpoint
 
 __all__ = ["Catalogue", "CatalogueDataset", "CataloguePool", "CataloguePools", "CatalogueTask"]
 
-# What the Pod Security level `restricted` admits and can be read-only.
-_VOLUMES: Final = frozenset({"configMap", "csi", "ephemeral", "image", "persistentVolumeClaim", "projected"})
+_VOLUMES: Final = frozenset({"configMap", "csi", "image", "persistentVolumeClaim"})
 
 
 class CatalogueDataset(ApiModel):

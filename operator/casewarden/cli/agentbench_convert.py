@@ -235,7 +235,7 @@ def _prompter(prompter: Any, where: str, by_chat: bool) -> dict[str, Any] | None
         raise Failure(f"{where}.name: is {name!r}; give the prompter's name")
     if by_chat and name == "role_content_dict" and args in ({}, {"agent_role": "assistant"}):
         return None
-    return {"name": _name(name), **({"args": args} if args else {})}
+    return {"name": name, **({"args": args} if args else {})}
 
 
 def _task(name: str, definition: Any, dataset: str, made: Converted) -> dict[str, Any]:

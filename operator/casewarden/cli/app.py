@@ -442,6 +442,30 @@ def compare(
     _ended(command(Access(kubeconfig, context, namespace, system_namespace), run, baseline, output))
 
 
+@app.command("agent-test")
+def agent_test_command(
+    file: _FileOption,
+    message: Annotated[
+        list[str] | None,
+        typer.Option("--message", "-m", help="What is said to the agent. May be repeated.", show_default=False),
+    ] = None,
+    local: Annotated[bool, typer.Option("--local", help="On this machine, without a cluster.")] = False,
+    out: OutOption = _OUT,
+    timeout: TimeoutOption = 600,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say something to the agent of an EvalRun, and see what it answers, or why it does not."""
+    from casewarden.cli.agent_test import agent_test as command
+    from casewarden.cli.cluster import Access
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, file, message or (), local, out, timeout, output))
+
+
 @app.command("import")
 def import_command(
     kind: Annotated[ImportKind, typer.Argument(help="Whose configuration it is.", show_default=False)],

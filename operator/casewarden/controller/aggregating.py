@@ -65,8 +65,7 @@ class Aggregating:
         lines = assessed_lines(rows)
         if len(lines) > _MOST_BYTES:
             raise self._failed(f"the outputs of all cases have {len(lines)} bytes; {_MOST_BYTES} is the most")
-        names = await self._hand_over(lines)
-        score, overall = await self._ask(names)
+        score, overall = await self._ask(zlib.compress(lines, 6))
         files = own_files(rows, overall)
         for name, data in files.items():
             await self._hands.evidence(lambda name=name, data=data: self._put(name, data))  # type: ignore[misc]
@@ -99,25 +98,11 @@ class Aggregating:
 
         return await self._hands.evidence(all_rows)
 
-    async def _hand_over(self, lines: bytes) -> list[str]:
-        """Write the pod's input into ConfigMaps and return their names; what an earlier try left is written over."""
-        packed = zlib.compress(lines, 6)
-        names = []
-        for number, start in enumerate(range(0, len(packed), _PART_BYTES)):
-            part = base64.b64encode(packed[start : start + _PART_BYTES]).decode("ascii")
-            body = self._state.run.config_map(f"outputs-{number}", "planned", binaryData={"outputs": part})
-            name = body["metadata"]["name"]
-            with contextlib.suppress(NotFound):
-                await self._services.api.delete(CONFIG_MAPS, self._state.run.namespace, name)
-            await self._services.api.create(CONFIG_MAPS, self._state.run.namespace, body)
-            names.append(name)
-        return names
-
-    async def _ask(self, names: list[str]) -> tuple[str | None, dict[str, Any]]:
+    async def _ask(self, packed: bytes) -> tuple[str | None, dict[str, Any]]:
         why = ""
         try:
             for attempt in range(1, _TRIES + 1):
-                pod = await self._play(names, attempt)
+                pod = await self._play(packed, attempt)
                 ended = pod.container(AGGREGATE) if pod is not None else None
                 if pod is None or ended is None or ended.state != "terminated" or facts.was_deleted(pod):
                     why = "its pod was interrupted"
@@ -128,18 +113,11 @@ class Aggregating:
                 return await self._read(pod, ended.message)
             raise self._failed(f"the task's aggregate came to nothing in {_TRIES} tries: {why}")
         finally:
-            await self._clear(names)
+            await self._clear()
 
-    async def _play(self, names: list[str], attempt: int) -> PodRecord | None:
+    async def _play(self, packed: bytes, attempt: int) -> PodRecord | None:
         """Create the pod and wait until it has ended; None where it was gone before it did."""
-        context = self._state.context
-        assert context is not None
-        manifest = aggregate_pod(context, names, attempt)
-        name = manifest["metadata"]["name"]
-        try:
-            await self._services.api.create(PODS, self._state.run.namespace, manifest)
-        except AlreadyExists:
-            self._services.poke()
+        name = await self._created(packed, attempt)
         expected = self._services.clock.now() + _LOOK_SECONDS
         while True:
             now = self._services.clock.now()
@@ -157,6 +135,34 @@ class Aggregating:
                     raise self._failed(f"its pod cannot start: {slow.trouble.reason}: {slow.trouble.detail}")
             await self._hands.rest(now + (0.5 if pod is None else _LOOK_SECONDS))
 
+    async def _created(self, packed: bytes, attempt: int) -> str:
+        """Create the pod, then its input, which goes with it: the operator deletes no ConfigMaps."""
+        api, run, context = self._services.api, self._state.run, self._state.context
+        assert context is not None
+        parts = [packed[start : start + _PART_BYTES] for start in range(0, len(packed), _PART_BYTES)]
+        bodies = [
+            run.config_map(
+                f"outputs-{attempt}-{number}",
+                "planned",
+                immutable=True,
+                binaryData={"outputs": base64.b64encode(part).decode("ascii")},
+            )
+            for number, part in enumerate(parts)
+        ]
+        manifest = aggregate_pod(context, [body["metadata"]["name"] for body in bodies], attempt)
+        name = str(manifest["metadata"]["name"])
+        try:
+            pod = await api.create(PODS, run.namespace, manifest)
+        except AlreadyExists:
+            self._services.poke()
+            pod = await api.get(PODS, run.namespace, name)
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": pod["metadata"]["uid"]}
+        for body in bodies:
+            body["metadata"]["ownerReferences"] = [owner]
+            with contextlib.suppress(AlreadyExists):
+                await api.create(CONFIG_MAPS, run.namespace, body)
+        return name
+
     async def _read(self, pod: PodRecord, message: str) -> tuple[str | None, dict[str, Any]]:
         text = await self._services.api.pod_log(pod.namespace, pod.name, AGGREGATE, LOG_BYTES)
         try:
@@ -167,15 +173,12 @@ class Aggregating:
         except (ValueError, AttributeError) as error:
             raise self._failed(f"what the task's aggregate wrote cannot be read: {error}") from None
 
-    async def _clear(self, names: list[str]) -> None:
+    async def _clear(self) -> None:
         api, run = self._services.api, self._state.run
         for pod in self._services.pods.pods(run.uid):
             if pod.role == AGGREGATE:
                 with contextlib.suppress(NotFound, Conflict):
                     await api.delete(PODS, pod.namespace, pod.name, uid=pod.uid)
-        for name in names:
-            with contextlib.suppress(NotFound):
-                await api.delete(CONFIG_MAPS, run.namespace, name)
 
     def _failed(self, why: str) -> Ended:
         log.warning("run %s: no score of its own: %s", self._state.run, why)

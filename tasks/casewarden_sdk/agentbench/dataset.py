@@ -135,7 +135,9 @@ class Dataset:
                         )
                     file = archive.extractfile(member)
                     members[os.path.normpath(member.name)] = b"" if file is None else file.read()
-        except (tarfile.TarError, OSError, EOFError) as error:
+        except ContractError:
+            raise
+        except Exception as error:  # each of the compressions has errors of its own
             raise ContractError(f"{_FIELD}: {self.path} is no whole archive: {error}") from None
         return members
 

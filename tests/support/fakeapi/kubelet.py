@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import zlib
 from collections import Counter
@@ -140,8 +141,7 @@ class Kubelet:
             return
         packed = b""
         for source in pod["spec"]["volumes"][0]["projected"]["sources"]:
-            found = self.api.get("configmaps", pod["metadata"]["namespace"], source["configMap"]["name"])
-            packed += base64.b64decode(found["binaryData"]["outputs"])
+            packed += base64.b64decode(await self._mounted(pod, source["configMap"]["name"]))
         now = self.api.clock()
         try:
             text = canonical(self.pack.aggregate([json.loads(line) for line in zlib.decompress(packed).splitlines()]))
@@ -153,6 +153,15 @@ class Kubelet:
         self.api.logs[where] = "\n".join(["a line of noise", *aggregate_lines(text)]).encode()
         said = {"v": 1, "sha256": sha256_bytes(text.encode()), "bytes": len(text)}
         self._set(pod, "Succeeded", [pj.terminated("aggregate", 0, message=json.dumps(said), at=now)])
+
+    async def _mounted(self, pod: Object, name: str) -> str:
+        """Wait for a ConfigMap, as a kubelet does that mounts it."""
+        while True:
+            with contextlib.suppress(KeyError):
+                found = self.api.get("configmaps", pod["metadata"]["namespace"], name)
+                return str(found["binaryData"]["outputs"])
+            self.api.get("pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
+            await asyncio.sleep(0.005)
 
     def _keep_bundle(self, run_uid: str, key: AttemptKey, answer: str) -> None:
         """Leave a bundle with the record of a sample of AgentBench's."""

@@ -81,7 +81,7 @@ def test_pairs_are_counted_once_and_the_lesser_concurrency_is_the_parallelism() 
     }
     assert item["spec"]["parallelism"] == 2
     assert item["spec"]["candidate"]["model"]["prompter"] == {
-        "name": "role-content-dict",
+        "name": "role_content_dict",
         "args": {"agent_role": "bot"},
     }
     assert made.secrets[0]["stringData"] == {"key": "sk-1"}

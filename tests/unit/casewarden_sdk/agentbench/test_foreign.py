@@ -2,6 +2,8 @@
 
 import asyncio
 import importlib
+import json
+import os
 import subprocess
 import sys
 import time
@@ -118,6 +120,24 @@ def test_an_import_of_v01_says_it_too(monkeypatch):
     install_aliases()
     with pytest.raises(ContractError, match=r"imports src\.task is a task of AgentBench v0\.1"):
         importlib.import_module("src.task")
+
+
+def test_the_user_of_a_run_hears_it_where_its_plan_is_refused(tmp_path):
+    (tmp_path / "old_task.py").write_text(
+        "from casewarden_sdk.agentbench import Task\n"
+        "class Old(Task):\n"
+        "    def predict_single(self, session, item):\n        return None\n"
+    )
+    message = tmp_path / "message"
+    done = subprocess.run(
+        [sys.executable, "-m", "casewarden_sdk", "old_task:PACK", "plan"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "CASEWARDEN_TERMINATION_LOG": str(message)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "predict_single becomes async start_sample" in json.loads(message.read_text())["error"]
 
 
 def test_a_metrics_of_one_s_own_is_no_sign_of_v01():
