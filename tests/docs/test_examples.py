@@ -18,6 +18,7 @@ from casewarden.core.scoring import CaseResult, weighted_dimensions
 from casewarden.core.validate import validate_manifest
 from casewarden_sdk.contract import Control, check_bits
 from casewarden_sdk.testing import play
+<<<<<<< HEAD
 from casewarden_tasks import agentbench_db, agentbench_dcg, agentbench_ltp, durable_kv, support_routing
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
@@ -37,6 +38,18 @@ CATALOGUE = Catalogue.model_validate(
         "endpoints": {"team": {"url": "https://models.example/v1"}},
     }
 )
+=======
+from casewarden_tasks import agentbench_os, durable_kv, support_routing
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
+FILES = sorted(FOLDER.rglob("*.yaml"))
+DOCUMENTS: list[dict[str, Any]] = [document for path in FILES for document in load_documents(path.read_text())]
+RUNS = {document["metadata"]["name"]: document["spec"] for document in DOCUMENTS if document["kind"] == "EvalRun"}
+FOLDERS = {document["metadata"]["name"]: document["data"] for document in DOCUMENTS if document["kind"] == "ConfigMap"}
+PACKS: dict[str, Any] = {pack.id: pack for pack in (durable_kv.PACK, support_routing.PACK, agentbench_os.PACK)}
+PLAYED = [name for name, spec in RUNS.items() if not hasattr(PACKS[spec["task"]["name"]], "kinds")]
+CATALOGUE = Catalogue.model_validate({"tasks": {name: {"image": "tasks:1"} for name in PACKS}})
+>>>>>>> main
 
 
 def told() -> dict[str, str]:
