@@ -152,6 +152,11 @@ def _operator(folder: Path) -> None:
     _locked(folder, "--extra", "operator", "--extra", "cli")
 
 
+def _trial(folder: Path) -> None:
+    _locked(folder, "--only-group", "agents")
+    shutil.copy2(programs.ensure(programs.S3) / "versitygw", folder / "versitygw")
+
+
 SDK = "tasks/casewarden_sdk"
 IMAGES: dict[str, Image] = {
     image.name: image
@@ -172,6 +177,7 @@ IMAGES: dict[str, Image] = {
         Image("os-packages", base="os-default"),
         Image("os-ubuntu", base="base"),
         Image("operator", base="python", sources=("operator/casewarden", SDK), prepare=_operator),
+        Image("trial", base="python", prepare=_trial),
     )
 }
 CLUSTER_ONLY = ("pause", "coredns")

@@ -187,12 +187,17 @@ def choose(context: str, registry: str) -> Target:
 _SCRIPTED = {"url": "http://models.casewarden-models.svc:8000/v1", "retrySeconds": 2}
 SCRIPTED = {
     "scripted": {**_SCRIPTED, "concurrency": 4, "price": {"prompt": "1000", "completion": "1000"}},
+    "scripted-claude": {**_SCRIPTED, "dialect": "anthropic"},
+    "scripted-shared": {**_SCRIPTED, "concurrency": 4},
     "scripted-keyless": {**_SCRIPTED, "secret": {"name": "no-such-secret"}},
     "scripted-elsewhere": {**_SCRIPTED, "namespaces": ["elsewhere"]},
 }
 
 
-PACKS = ("durable-kv", "support-routing", "agentbench-db", "agentbench-os")
+PACKS = (
+    "durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp", "agentbench-os",
+    "agentbench-webshop",
+)  # fmt: skip
 """The packs of the image of tasks."""
 ENVIRONMENTS = ("python", "mariadb", "os-default")
 """Images that candidates and environments run, by their aliases in the catalogue."""

@@ -21,7 +21,7 @@ from casewarden_tasks.agentbench_db.hashing import quoted
 from devkit import debian
 from devkit.settings import cache_root
 
-__all__ = ["DirectHost", "LocalMariaDB", "local_mariadb"]
+__all__ = ["DirectHost", "LocalMariaDB", "installed", "local_mariadb"]
 
 _SECONDS = 60.0
 _KEPT = ("information_schema", "mysql")
@@ -108,7 +108,7 @@ class DirectHost:
 @contextlib.contextmanager
 def local_mariadb() -> Iterator[LocalMariaDB]:
     """Run a server for as long as the context is open; the Debian packages are installed where they are missing."""
-    _installed()
+    installed()
     # A unix socket's path is short; pytest's folders are not.
     with tempfile.TemporaryDirectory(prefix="cw-db-", dir="/dev/shm") as scratch:
         folder = Path(scratch)
@@ -129,7 +129,8 @@ def local_mariadb() -> Iterator[LocalMariaDB]:
             process.wait(10)
 
 
-def _installed() -> None:
+def installed() -> None:
+    """Install the Debian packages where they are missing."""
     # Workers of a test session may come here at once, and apt has one lock.
     lock = cache_root() / "apt.lock"
     lock.parent.mkdir(parents=True, exist_ok=True)

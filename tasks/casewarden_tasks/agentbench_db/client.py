@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 else:
     Connection = pymysql.connections.Connection
 COLLATION: Final = "utf8mb4_uca1400_nopad_ai_ci"
-LOST: Final = (2006, 2013)
-"""Numbers of the client's errors for a connection that is no longer there."""
+LOST: Final = (1053, 1317, 1927, 2006, 2013)
+"""Numbers of errors that also the end of the whole server may show as."""
 _CHUNK: Final = 1 << 16
 
 

@@ -54,6 +54,7 @@ class Database:
         try:
             await self._as(GRADER, None, lambda connection: _load(connection, self._table), _LOAD_SECONDS)
         except (pymysql.Error, TimeoutError) as error:
+            await self._host.require()
             raise EnvironmentFailure("EnvironmentFailed", f"table {self._table.name!r}: {error!r}") from None
 
     async def carry_out(self, statement: str) -> str:

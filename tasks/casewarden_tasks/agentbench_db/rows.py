@@ -25,7 +25,7 @@ SELECTS: Final = (
 CHANGES: Final = ("INSERT", "UPDATE", "DELETE")
 _MD5: Final = re.compile(r"\[\('[0-9a-f]{32}',\)\]\Z")
 # Of a database, a table and a column; names are kept as UTF-8 of three bytes at most.
-_NAME: Final = re.compile(r"[\u0001-\uffff]{0,63}[\u0001-\u001f\u0021-\uffff]\Z")
+_NAME: Final = re.compile(r"[\u0001-\uffff]{0,63}(?![\t-\r ])[\u0001-\uffff]\Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,8 +118,8 @@ ROOT = {"pack": "casewarden_tasks.agentbench_os:PACK", "candidate": {"control": 
         ({"pack": "support.packs:NOPE"}, "Planned", "PlanFailed", "has no NOPE"),
         ({**ROOT, "seeds": {"values": [0]}}, "Planned", "PlanRefused", "its agent is root of a container"),
         ({"pack": None, "task": {"image": "x:1"}}, "Accepted", "UnknownTask", "name the pack instead"),
-        ({"candidate": {"server": SERVER}}, "Accepted", "InvalidSpec", "spec.candidate.server: a local run"),
-        ({"candidate": {"model": MODEL}}, "Accepted", "InvalidSpec", "spec.candidate.model: a local run"),
+        ({"candidate": {"server": SERVER}}, "Planned", "PlanRefused", "the task takes no servers"),
+        ({"candidate": {"model": MODEL}}, "Accepted", "UnknownEndpoint", "spec.candidate.model.endpoint"),
         ({"candidate": {"program": {"workspace": {"configMap": "a"}}}}, "Accepted", "WorkspaceMissing", "are not here"),
     ],
 )
