@@ -152,6 +152,11 @@ def _operator(folder: Path) -> None:
     _locked(folder, "--extra", "operator", "--extra", "cli")
 
 
+def _trial(folder: Path) -> None:
+    _locked(folder, "--only-group", "agents")
+    shutil.copy2(programs.ensure(programs.S3) / "versitygw", folder / "versitygw")
+
+
 SDK = "tasks/casewarden_sdk"
 IMAGES: dict[str, Image] = {
     image.name: image
@@ -168,12 +173,16 @@ IMAGES: dict[str, Image] = {
         ),
         Image("tasks", base="python", sources=(SDK, "tasks/casewarden_tasks"), prepare=_tasks),
         Image("mariadb", base="base"),
+        Image("os-default", base="base"),
+        Image("os-packages", base="os-default"),
+        Image("os-ubuntu", base="base"),
         Image("operator", base="python", sources=("operator/casewarden", SDK), prepare=_operator),
+        Image("trial", base="python", prepare=_trial),
     )
 }
 CLUSTER_ONLY = ("pause", "coredns")
 """Those that only a cluster made from source needs."""
-PRODUCT = ("python", "evidence", "tasks", "mariadb", "operator")
+PRODUCT = ("python", "evidence", "tasks", "mariadb", "os-default", "operator")
 
 
 def chosen(names: Iterable[str]) -> list[Image]:

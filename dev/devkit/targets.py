@@ -187,14 +187,19 @@ def choose(context: str, registry: str) -> Target:
 _SCRIPTED = {"url": "http://models.casewarden-models.svc:8000/v1", "retrySeconds": 2}
 SCRIPTED = {
     "scripted": {**_SCRIPTED, "concurrency": 4, "price": {"prompt": "1000", "completion": "1000"}},
+    "scripted-claude": {**_SCRIPTED, "dialect": "anthropic"},
+    "scripted-shared": {**_SCRIPTED, "concurrency": 4},
     "scripted-keyless": {**_SCRIPTED, "secret": {"name": "no-such-secret"}},
     "scripted-elsewhere": {**_SCRIPTED, "namespaces": ["elsewhere"]},
 }
 
 
-PACKS = ("durable-kv", "support-routing", "agentbench-db")
+PACKS = (
+    "durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp", "agentbench-os",
+    "agentbench-webshop",
+)  # fmt: skip
 """The packs of the image of tasks."""
-ENVIRONMENTS = ("python", "mariadb")
+ENVIRONMENTS = ("python", "mariadb", "os-default")
 """Images that candidates and environments run, by their aliases in the catalogue."""
 
 
@@ -207,6 +212,7 @@ def chart_values(references: dict[str, str]) -> str:
             "tasks": packs,
             "images": {name: references[name] for name in ENVIRONMENTS},
             "endpoints": SCRIPTED,
+            "allowBaseline": ["agentbench-os"],
         },
         # A checkout's release is for trials, and its own cluster has no storage class.
         "relay": {"storage": {"type": "emptyDir", "size": "2Gi"}},

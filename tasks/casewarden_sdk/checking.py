@@ -12,7 +12,9 @@ from .canonical import canonical
 from .contract import Case, Control, Limits, Pack
 from .errors import ContractError
 
-__all__ = ["PlanRefused", "check_cases", "check_controls", "check_coverage", "check_pack", "check_seeds"]
+__all__ = [
+    "PlanRefused", "check_cases", "check_controls", "check_coverage", "check_models", "check_pack", "check_seeds",
+]  # fmt: skip
 
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\Z")
 _DIMENSION = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}\Z")
@@ -21,6 +23,7 @@ _PROTOCOLS = ("jsonl", "chat")
 _CANDIDATES = ("program", "server", "model")
 _PROFILES = ("restricted", "baseline")
 _CONTROL_BYTES = 1 << 20
+_MODELS = 4
 
 
 class PlanRefused(ContractError):
@@ -57,6 +60,18 @@ def check_pack(pack: Pack, kinds: Mapping[str, Any]) -> None:
     _check_limits(pack.limits)
     _check_sources(pack.sources)
     _check_kinds(kinds)
+
+
+def check_models(models: Mapping[str, str]) -> None:
+    """Require the models that a driver asks to have roles that can be names, and a text that says what for."""
+    if len(models) > _MODELS:
+        raise PlanRefused(f"models {sorted(models)}: a pack asks at most {_MODELS}")
+    for role, purpose in models.items():
+        # The candidate's own model is called that in transcripts.
+        if not isinstance(role, str) or not _NAME.match(role) or role == "model":
+            raise PlanRefused(f"models: role {role!r}: use lower-case letters, digits and '-', and not 'model'")
+        if not isinstance(purpose, str) or not purpose.strip():
+            raise PlanRefused(f"models: {role} is {purpose!r}; say in a text what the model is for")
 
 
 def check_cases(pack: Pack, seed: int, cases: Sequence[Case], kinds: Container[str]) -> None:

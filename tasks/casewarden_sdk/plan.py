@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 from . import __version__
 from .always import with_always
 from .canonical import canonical, sha256_bytes, sha256_json
-from .checking import PlanRefused, check_cases, check_controls, check_coverage, check_pack, check_seeds
+from .checking import PlanRefused, check_cases, check_controls, check_coverage, check_models, check_pack, check_seeds
 from .contract import DEFAULT_KINDS, JSON, Case, Control, Pack
 from .fingerprint import grader_fingerprint
 
@@ -44,7 +44,9 @@ def build_plan(
     ``PlanRefused`` where pack, seeds, params or families break the contract.
     """
     kinds = dict(getattr(pack, "kinds", DEFAULT_KINDS))
+    models = dict(getattr(pack, "models", {}))
     check_pack(pack, kinds)
+    check_models(models)
     check_seeds(seeds)
     controls = controls_of(pack, params)
     check_controls(pack, controls)
@@ -87,6 +89,7 @@ def build_plan(
             "contract": _contract_sha256(pack),
         },
         "sdk": __version__,
+        **({"models": models} if models else {}),
         **({"score": pack.score} if hasattr(pack, "score") else {}),
     }
 

@@ -106,7 +106,7 @@ VALUES: dict[str, dict[str, Any]] = {
             "images": {"node": "node:22"},
             "allowedTaskImages": ["r.example/team/"],
             "allowBaseline": ["mine"],
-            "pools": {"agents": {"team-gpt": {"concurrency": 4}}, "tasks": {"mine": {"concurrency": 0}}},
+            "pools": {"agents": {"team": {"concurrency": 4}}, "tasks": {"mine": {"concurrency": 0}}},
             "endpoints": {
                 "team": {"url": "https://models.example/v1", "secret": {"name": "team-key"}, "concurrency": 8},
                 "open": {"url": "http://models.tools.svc:8000/v1", "namespaces": ["evals"]},
@@ -317,7 +317,9 @@ def test_a_pack_is_added_replaced_and_left_out_by_its_name(helm: str) -> None:
         text = named(template(helm, values), "ConfigMap", "casewarden-catalogue")["data"]["catalogue.yaml"]
         return Catalogue.model_validate(yaml.safe_load(text))
 
-    assert {"durable-kv", "support-routing", "agentbench-db"} <= set(catalogue({}).tasks)
+    assert {"durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp"} <= set(
+        catalogue({}).tasks
+    )
     own = catalogue(VALUES["with a catalogue of one's own"])
     assert "mine" in own.tasks
     assert "support-routing" not in own.tasks

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import subprocess
-import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from support import sandbox_pack
 from support.kubectl import Kubectl, evalrun, workspace
 from support.offers import offering
-
-# The task image has no such pack, so the container writes it first. What it is graded by is still its own file.
-BOOT = """\
-import base64, pathlib, sys, zlib
-pathlib.Path("/tmp/sandbox_pack.py").write_bytes(zlib.decompress(base64.b64decode({source!r})))
-sys.path.insert(0, "/tmp")
-from casewarden_sdk.__main__ import main
-sys.exit(main(["sandbox_pack:PACK", *sys.argv[1:]]))
-"""
+from support.shipped_pack import command_of
 
 
 class Sandbox(NamedTuple):
@@ -35,12 +24,11 @@ class Sandbox(NamedTuple):
 @pytest.fixture(scope="module")
 def sandbox(kubectl: Kubectl) -> Iterator[Sandbox]:
     """The release with that task."""
-    source = base64.b64encode(zlib.compress(Path(sandbox_pack.__file__).read_bytes())).decode()
 
     def add(catalogue: dict[str, Any]) -> None:
         catalogue["tasks"]["sandbox"] = {
             "image": catalogue["tasks"]["durable-kv"]["image"],
-            "command": ["python3", "-B", "-c", BOOT.format(source=source)],
+            "command": command_of(sandbox_pack),
         }
 
     with offering(kubectl, add) as catalogue:

@@ -20,6 +20,7 @@ from casewarden.cli.sources import RelayFiles, find_folder, list_files, parse_ob
 from casewarden.cli.text import one_line
 from casewarden.core.bundle_check import Bundle
 from casewarden.core.evidence import AUDIT
+from casewarden.core.usage import usage_in_words
 from casewarden.core.verification import Verification, compare_audit_status, compare_status
 from casewarden.core.verify import Regrade, verify_run
 from casewarden.core.verify_audit import Folder, verify_audit
@@ -191,6 +192,10 @@ def _show(result: Verification) -> None:
             return
         score = result.score.get("score")
         print_line(f"score {score}" if score is not None else "no score: the run is not valid")
+        if result.usage is not None:
+            print_line(f"{usage_in_words(result.usage)}; {result.calls_in_bundles} of the calls are in the bundles")
+        for note in result.notes:
+            print_line(note)
         if result.unsealed:
             count = len(result.unsealed)
             print_line(f"{count} verdicts rest on what the operator saw of the pod: {', '.join(result.unsealed[:5])}")

@@ -20,6 +20,7 @@ from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import OwnScore
 from casewarden.core.status import Goal, StatusInput, build_status
 from casewarden.core.tally import PlanFacts
+from casewarden.core.usage import status_usage
 from casewarden.ports.kube import Manifest
 
 __all__ = ["RunState"]
@@ -118,7 +119,7 @@ class RunState:
                 evidence_uri=f"runs/{self.run.uid}" if self.plan is not None else None,
                 evidence_digest=self.evidence_digest,
                 audited=self.audited,
-                usage=self.usage,
+                usage=None if self.usage is None else status_usage(self.usage),
                 own=self.own,
             )
         )
