@@ -90,9 +90,10 @@ class Database:
 
 def statement_text(connection: Connection, statement: str) -> str:
     """Carry out one statement and return what is shown of its result, ``[]`` where it has none."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        text = printed(_rows(cursor)) if cursor.description else "[]"
+    cursor = connection.cursor()
+    cursor.execute(statement)
+    text = printed(_rows(cursor)) if cursor.description else "[]"
+    cursor.close()
     connection.commit()
     return text
 

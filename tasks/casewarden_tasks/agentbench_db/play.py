@@ -67,7 +67,8 @@ async def play(session: Session, database: Operator, max_round: int) -> Played:
         if statement is None:
             played.status = SampleStatus.AGENT_VALIDATION_FAILED
             return played
-        shown = await database.carry_out(statement)
+        with session.acting():
+            shown = await database.carry_out(statement)
         played.statements += 1
         output = await session.action({"role": "user", "content": shown})
         if output.status is AgentOutputStatus.AGENT_CONTEXT_LIMIT:
