@@ -50,7 +50,9 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
     if verb == "plan":
         return verbs.plan(pack, sys.stdout, os.environ)
-    return getattr(verbs, verb)(pack, sys.stdin, sys.stdout)  # type: ignore[no-any-return]
+    if verb == "grade":
+        return verbs.grade(pack, sys.stdin, sys.stdout, os.environ)
+    return verbs.aggregate(pack, sys.stdin, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -69,6 +69,7 @@ def build_plan(
         "cases": [_case_row(seed, case) for seed, case in planned],
         "excluded": excluded,
         "controls": [_control_row(control) for control in with_always(pack.controls)],
+        "checks": list(getattr(pack, "checks", {})),
         "fingerprints": {
             "grader": grader_fingerprint(pack.sources),
             "cases": sha256_json([{"seed": seed, **case.content} for seed, case in planned]),
@@ -78,24 +79,25 @@ def build_plan(
     }
 
 
-def plan_lines(plan: Mapping[str, JSON]) -> List[str]:
-    """Write a plan as lines that survive a container's log."""
+def plan_lines(plan: Mapping[str, JSON], prefix: str = LINE_PREFIX) -> List[str]:
+    """Write a plan, or another answer under its own prefix, as lines that survive a container's log."""
     packed = base64.b64encode(zlib.compress(canonical(dict(plan)).encode("ascii"), 9)).decode("ascii")
-    return [LINE_PREFIX + packed[start : start + _LINE] for start in range(0, len(packed), _LINE)]
+    return [prefix + packed[start : start + _LINE] for start in range(0, len(packed), _LINE)]
 
 
-def read_plan_lines(lines: Iterable[str]) -> str:
-    """Return the canonical text of a plan from a log; ``ValueError`` where there is none, or not the whole."""
-    packed = "".join(line[len(LINE_PREFIX) :].strip() for line in lines if line.startswith(LINE_PREFIX))
+def read_plan_lines(lines: Iterable[str], prefix: str = LINE_PREFIX) -> str:
+    """Return the canonical text of ``plan_lines`` from a log; ``ValueError`` where there is none, or not the whole."""
+    what = prefix.strip().rpartition("-")[2]
+    packed = "".join(line[len(prefix) :].strip() for line in lines if line.startswith(prefix))
     if not packed:
-        raise ValueError("the log has no plan in it")
+        raise ValueError(f"the log has no {what} in it")
     try:
         unpacker = zlib.decompressobj()
         data = unpacker.decompress(base64.b64decode(packed, validate=True), _MAX_PLAN_BYTES)
     except (ValueError, zlib.error) as error:
-        raise ValueError(f"the plan in the log is damaged: {error}") from None
+        raise ValueError(f"the {what} in the log is damaged: {error}") from None
     if not unpacker.eof:
-        raise ValueError("the plan in the log is cut, or larger than 64 MiB")
+        raise ValueError(f"the {what} in the log is cut, or larger than 64 MiB")
     return data.decode("ascii")
 
 
