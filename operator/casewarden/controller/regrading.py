@@ -50,6 +50,8 @@ async def find_original(services: Services, state: RunState, spec: EvalRunSpec, 
     digest = (status.get("evidence") or {}).get("digest")
     if not is_true(status.get("conditions") or (), ConditionType.COMPLETE) or digest is None:
         raise _refused(f"{_FIELD}: {name}: it is not complete: apply this run when it is, or name another")
+    if of := (body["spec"].get("regradeOf") or {}).get("evalRun"):
+        raise _refused(f"{_FIELD}: {name}: it graded the records of {of} again and has none of its own: name {of}")
     if body["metadata"]["uid"] == state.run.uid:
         raise _refused(f"{_FIELD}: {name}: it is this very run")
     if differ := differing_specs(spec, _spec_of(body)):

@@ -187,8 +187,8 @@ class _LocalRun:
     def _unfit(self) -> Why | None:
         """Say what of a run that a cluster could take a machine cannot."""
         program = self._spec.candidate.program
-        for field_name, part in (("baseline", self._spec.baseline), ("regradeOf", self._spec.regrade_of)):
-            if part is not None:
+        for field_name, other in (("baseline", self._spec.baseline), ("regradeOf", self._spec.regrade_of)):
+            if other is not None:
                 message = f"spec.{field_name}: a local run knows no other runs: leave it out, or run it on a cluster"
                 return Why(RunReason.INVALID_SPEC, message)
         for name, part in (("server", self._spec.candidate.server), ("model", self._spec.candidate.model)):
