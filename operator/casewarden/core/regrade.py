@@ -18,8 +18,7 @@ from casewarden.core.fingerprints import task_name
 from casewarden.core.grades import Grades
 from casewarden.core.model import CaseKey, LedgerRow
 from casewarden.core.scoring import RULES, CaseResult
-from casewarden.core.verification import Read
-from casewarden.core.verify import Regrade
+from casewarden.core.verification import Read, Regrade
 from casewarden_sdk.canonical import canonical_equal
 from casewarden_sdk.contract import Verdict, check_bits
 from casewarden_sdk.termination import cut_text

@@ -6,12 +6,16 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from casewarden.api.plan import PlanCase
+from casewarden.core.bundle_check import Bundle
 from casewarden_sdk.canonical import canonical_equal
 
-__all__ = ["Finding", "Folder", "Read", "Verification", "compare_audit_status", "compare_status"]
+__all__ = ["Finding", "Folder", "Read", "Regrade", "Verification", "compare_audit_status", "compare_status"]
 
 Read = Callable[[str], bytes | None]
 """Gives a file by its path below the run, or None where there is none."""
+Regrade = Callable[[PlanCase, Bundle], Mapping[str, Any]]
+"""Grades a record again."""
 Folder = tuple[Read, Collection[str]]
 """How a run's files are read, and which there are."""
 

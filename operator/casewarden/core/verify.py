@@ -33,7 +33,7 @@ from casewarden.core.intervals import observe_case, shown_interval, shown_statis
 from casewarden.core.model import AttemptKey, CaseKey, LedgerRow
 from casewarden.core.regrade import regrade_status
 from casewarden.core.scoring import RULES, CaseResult
-from casewarden.core.verification import Folder, Read, Verification
+from casewarden.core.verification import Folder, Read, Regrade, Verification
 from casewarden.core.verify_regrade import bundles_of, check_regraded, original_of
 from casewarden.core.verify_rows import check_rows
 from casewarden_sdk.bundle import BundleError, read_sealed
@@ -41,7 +41,6 @@ from casewarden_sdk.canonical import canonical_equal, sha256_bytes, sha256_json
 
 __all__ = ["Regrade", "verify_run"]
 
-Regrade = Callable[[PlanCase, Bundle], Mapping[str, Any]]
 _RUN_FIELDS: Final = frozenset(
     {"v", "name", "namespace", "uid", "spec", "seeds", "plan_sha256", "results_sha256", "score"}
 )

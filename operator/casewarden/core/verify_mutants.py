@@ -13,15 +13,13 @@ from casewarden.core.evidence import MUTANTS, RESULTS, row_of_result
 from casewarden.core.grades import MutantGrades, Of
 from casewarden.core.model import LedgerRow
 from casewarden.core.mutants import judge_mutants, mutants_status, read_mutants, wanted_mutants
-from casewarden.core.verification import Folder, Read, Verification
+from casewarden.core.verification import Folder, Read, Regrade, Verification
 from casewarden.core.verify_regrade import bundles_of
 from casewarden_sdk.canonical import canonical_equal, sha256_bytes
 from casewarden_sdk.checks import mutated
 from casewarden_sdk.contract import Verdict, check_bits
 
 __all__ = ["check_mutants"]
-
-Regrade = Callable[[PlanCase, Bundle], Mapping[str, Any]]
 
 
 def check_mutants(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
-from casewarden.api.plan import Plan, PlanCase
+from casewarden.api.plan import Plan
 from casewarden.core.bundle_check import Bundle, Decompress, read_bundle
 from casewarden.core.evidence import PLAN, RESULTS, RUN, RUN_FILES, EvidenceKey
 from casewarden.core.model import LedgerRow
 from casewarden.core.regrade import differing_cases, regraded_row
-from casewarden.core.verification import Read, Verification
+from casewarden.core.verification import Read, Regrade, Verification
 from casewarden_sdk.bundle import BundleError, read_sealed
 from casewarden_sdk.contract import Verdict
 
@@ -37,7 +37,7 @@ def check_regraded(
     original_plan: Plan,
     original_rows: Iterable[LedgerRow],
     bundles: Iterable[tuple[LedgerRow, Bundle]],
-    regrade: Callable[[PlanCase, Bundle], Mapping[str, Any]] | None,
+    regrade: Regrade | None,
     paths: Collection[str],
     result: Verification,
 ) -> None:
