@@ -116,7 +116,8 @@ async def verify(access: Access, target: str, wanted: Wanted, output: Output) ->
 def _finish(verified: _Verified, wanted: Wanted, output: Output) -> int:
     if wanted.sign is not None:
         _sign(verified, wanted.sign, wanted.statement)
-    return _report(verified.result, output)
+    by = "by the signature of its statement" if wanted.signed_by else "against the digest of the run's status"
+    return _report(verified.result, output, by)
 
 
 def _sign(verified: _Verified, key: Path, path: Path | None) -> None:
@@ -234,9 +235,9 @@ def regrader_of(pack: Pack) -> Regrade:
     return regrade
 
 
-def _report(result: Verification, output: Output) -> int:
+def _report(result: Verification, output: Output, by: str) -> int:
     document = {**asdict(result), "consistent": result.consistent, "score": dict(result.score)}
-    emit(document, output, lambda: _show(result))
+    emit(document, output, lambda: _show(result, by))
     return GOOD if result.consistent else INVALID
 
 
@@ -258,10 +259,10 @@ def _show_mutants(mutants: Mapping[str, Any]) -> None:
         print_line(f"  no control notices {', '.join(mutants['unnoticed'])}")
 
 
-def _show(result: Verification) -> None:
+def _show(result: Verification, by: str) -> None:
     if result.consistent:
         vouched = {
-            True: "authenticated against the digest of the run's status, or of the signed statement",
+            True: f"authenticated {by}",
             None: "consistent, not authenticated: give --digest with the digest of the run's status",
         }
         print_line(f"{result.namespace}/{result.name}: {vouched[result.authenticated or None]}")
