@@ -68,9 +68,10 @@ def audited(kubectl: Kubectl, namespace: str, name: str) -> dict[str, Any]:
 
 def test_its_audit_fails_and_names_fault_and_dimension(kubectl: Kubectl, started: str) -> None:
     status = audited(kubectl, started, "buggy")
-    assert (status["valid"], status["passed"], status["killed"]) == (True, False, "1/2")
+    assert (status["valid"], status["passed"], status["killed"]) == (True, False, "1/3")
     assert condition(status, "Passed") == "False"
     assert "rude: is not caught in manners" in message(status, "Passed")
+    assert "breaks: is not caught in answer: it broke in 1 cases" in message(status, "Passed"), "it only crashes"
     (rude,) = (row for row in status["controls"] if row["name"] == "rude")
     assert (rude["killed"], rude["margin"], rude["target"]) == (False, 0, "manners")
     assert "graderMutants" not in status, "mutants of a grader that is wrong already show nothing"

@@ -43,6 +43,8 @@ class PlantedPack:
         Control("reference", "reference", {"main.py": REFERENCE}),
         Control("wrong", "fault", {"main.py": WRONG}, target="answer"),
         Control("rude", "fault", {"main.py": RUDE}, target="manners"),
+        # A fault that does nothing but break is itself a bug: it shows nothing of any dimension.
+        *((Control("breaks", "fault", {"main.py": "raise SystemExit(1)"}, target="answer"),) if PLANTED else ()),
     )
 
     def cases(self, seed: int, params: dict[str, Any]) -> list[Case]:

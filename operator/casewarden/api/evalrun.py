@@ -226,8 +226,8 @@ class Audit(ApiModel):
 
     policy: Literal["Ignore", "Warn", "Require"] = Field(
         default="Ignore",
-        description="What happens without a passed audit of this task: nothing (Ignore), a warning (Warn), or the run "
-        "is refused (Require).",
+        description="What happens without a passed audit of this task: nothing (Ignore), a warning (Warn), or no case "
+        "starts until there is one (Require). The condition Audited says which audit there is in any case.",
     )
     max_age_hours: int = Field(default=720, ge=1, le=87600, description="Hours after which an audit no longer counts.")
 
