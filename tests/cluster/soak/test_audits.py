@@ -35,7 +35,7 @@ def test_an_audit_with_three_seeds_goes_on_through_a_restart_of_the_operator(
 ) -> None:
     manifest = yaml.safe_load((ROOT / f"examples/audit-{task}.yaml").read_text())
     manifest["metadata"] = {"name": f"audit-{task}", "namespace": module_namespace}
-    manifest["spec"]["seeds"] = {"values": [17, 41, 97]}
+    manifest["spec"] |= {"seeds": {"values": [17, 41, 97]}, "graderMutants": True}
     kubectl.apply(manifest)
 
     def status() -> dict[str, Any]:
@@ -54,5 +54,7 @@ def test_an_audit_with_three_seeds_goes_on_through_a_restart_of_the_operator(
     assert {name: done["floors"][name] for name in FLOORS[task]} == FLOORS[task]
     margins = {row["name"]: row["margin"] for row in done["controls"] if row["kind"] == "fault"}
     assert margins == MARGINS[task]
+    assert done["graderMutants"]["total"] == 18
+    assert not [name for name in done["graderMutants"]["unnoticed"] if name.endswith(":inverted")]
     total = int(done["progress"].partition("/")[2])
     assert done["progress"] == f"{total}/{total}"
