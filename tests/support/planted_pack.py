@@ -14,10 +14,10 @@ from casewarden_sdk.errors import CandidateError, ContractError, EnvironmentFail
 PLANTED = True
 
 REFERENCE = """\
-import json
+import json, sys
 asked = json.loads(input())
 print(json.dumps({"sum": sum(asked["numbers"]), "says": "thank you"}), flush=True)
-input()
+sys.stdin.read()
 """
 WRONG = REFERENCE.replace("sum(asked", "1 + sum(asked")
 RUDE = REFERENCE.replace("thank you", "well")

@@ -123,9 +123,15 @@ def differing_cases(original: Plan, plan: Plan) -> str | None:
 
 
 def regraded_row(row: LedgerRow, verdict: Verdict) -> LedgerRow:
-    """Return a row with a new verdict; everything else of it is a fact about the attempt, and stays."""
+    """Return a row with a new verdict; everything else of it is a fact about the attempt, and stays.
+
+    A row whose verdict is the same stays as it is: its error may have been cut shorter on its way than here.
+    """
+    bits = check_bits(verdict.checks)
+    if (row.status, row.checks, row.reason) == (verdict.status, bits, verdict.reason):
+        return row
     error = cut_text(verdict.error, SEALED_ERROR_BYTES)
-    return replace(row, status=verdict.status, checks=check_bits(verdict.checks), reason=verdict.reason, error=error)
+    return replace(row, status=verdict.status, checks=bits, reason=verdict.reason, error=error)
 
 
 def regraded_rows(rows: Iterable[LedgerRow], run_uid: str, grades: Grades, plan: Plan) -> tuple[LedgerRow, ...]:
