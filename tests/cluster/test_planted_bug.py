@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from support import planted_pack
-from support.boot import booted, catalogue_of, offer, with_tasks
 from support.kubectl import FINISHED, Kubectl, condition, evalrun, message, reason
+from support.offers import offering
+from support.shipped_pack import command_of
 
 PLANTED, MENDED = "planted", "mended"
 RUN = {"seeds": {"values": [17]}, "candidate": {"control": "rude"}}
@@ -31,15 +30,17 @@ def audit(namespace: str, name: str, task: str, **params: Any) -> dict[str, Any]
 @pytest.fixture(scope="module")
 def tasks(kubectl: Kubectl) -> Iterator[None]:
     """The release with both versions of the pack."""
-    before = catalogue_of(kubectl)
-    image = yaml.safe_load(before)["tasks"]["durable-kv"]["image"]
-    source = Path(planted_pack.__file__).read_text(encoding="utf-8")
-    assert "\nPLANTED = True\n" in source
-    mended = source.replace("\nPLANTED = True\n", "\nPLANTED = False\n")
-    both = {PLANTED: booted(image, "planted_pack", source), MENDED: booted(image, "planted_pack", mended)}
-    offer(kubectl, with_tasks(before, **both))
-    yield
-    offer(kubectl, before)
+    planted, mended = b"\nPLANTED = True\n", b"\nPLANTED = False\n"
+
+    def add(catalogue: dict[str, Any]) -> None:
+        image = catalogue["tasks"]["durable-kv"]["image"]
+        other = command_of(planted_pack, lambda source: source.replace(planted, mended))
+        assert other != command_of(planted_pack)
+        catalogue["tasks"][PLANTED] = {"image": image, "command": command_of(planted_pack)}
+        catalogue["tasks"][MENDED] = {"image": image, "command": other}
+
+    with offering(kubectl, add):
+        yield
 
 
 @pytest.fixture(scope="module")

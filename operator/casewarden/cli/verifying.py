@@ -23,14 +23,16 @@ from casewarden.cli.text import one_line
 from casewarden.core.bundle_check import Bundle
 from casewarden.core.evidence import AUDIT, RUN
 from casewarden.core.statement import statement_of
+from casewarden.core.usage import usage_in_words
 from casewarden.core.verification import Folder, Read, Verification, compare_audit_status, compare_status
 from casewarden.core.verify import Regrade, verify_run
 from casewarden.core.verify_audit import verify_audit
+from casewarden.core.verify_own import Reaggregate
 from casewarden_sdk.contract import Case, Pack
 from casewarden_sdk.fingerprint import grader_fingerprint
 from casewarden_sdk.judging import judge
 
-__all__ = ["Wanted", "reader", "regrader_of", "verify"]
+__all__ = ["Wanted", "reader", "reaggregator_of", "regrader_of", "verify"]
 
 _SHOWN = 20
 
@@ -88,7 +90,7 @@ async def verify(access: Access, target: str, wanted: Wanted, output: Output) ->
     if folder is not None:
         is_audit = (folder / AUDIT).is_file()
         check = _verify_audit if is_audit else _verify_folder
-        result = check(folder, wanted.anchor(AUDIT if is_audit else RUN), _regrader_for(folder, wanted))
+        result = check(folder, wanted.anchor(AUDIT if is_audit else RUN), _wanted_pack(folder, wanted))
         return _finish(_Verified(result, reader(folder)), wanted, output)
     async with open_cluster(access) as cluster:
         run = await cluster.run(target)
@@ -108,7 +110,7 @@ async def verify(access: Access, target: str, wanted: Wanted, output: Output) ->
                 of = (parse_object(reader(place)(RUN), RUN).get("regrade") or {}).get("uid") if place != base else None
                 if isinstance(of, str) and _is_plain(of):
                     await download(RelayFiles(relay, of), base / of)
-            result = _verify_folder(place, anchor, _regrader_for(place, wanted))
+            result = _verify_folder(place, anchor, _wanted_pack(place, wanted))
             compare_status(result, status)
             return _finish(_Verified(result, reader(place), status), wanted, output)
 
@@ -155,7 +157,7 @@ async def _verify_audit_of_cluster(access: Access, name: str, wanted: Wanted, ou
                 for run in document.get("runs", ()):
                     if run.get("digest") is not None:
                         await download(RelayFiles(relay, run["uid"]), place / run["uid"])
-            result = _verify_audit(place / uid, anchor, _regrader_for(place / uid, wanted))
+            result = _verify_audit(place / uid, anchor, _wanted_pack(place / uid, wanted))
             compare_audit_status(result, status)
             return _finish(_Verified(result, reader(place / uid), status), wanted, output)
 
@@ -176,24 +178,25 @@ def _beside(folder: Path) -> Callable[[str], Folder]:
     return run_folder
 
 
-def _verify_audit(folder: Path, digest: str | None, regrade: Regrade | None) -> Verification:
-    own = (reader(folder), list_files(folder))
+def _verify_audit(folder: Path, digest: str | None, pack: Pack | None) -> Verification:
+    own, regrade = (reader(folder), list_files(folder)), None if pack is None else regrader_of(pack)
     return verify_audit(own, _beside(folder), decompress, status_digest=digest, regrade=regrade)
 
 
-def _verify_folder(folder: Path, digest: str | None, regrade: Regrade | None) -> Verification:
+def _verify_folder(folder: Path, digest: str | None, pack: Pack | None) -> Verification:
     return verify_run(
         reader(folder),
         list_files(folder),
         decompress,
         status_digest=digest,
-        regrade=regrade,
+        regrade=None if pack is None else regrader_of(pack),
+        reaggregate=None if pack is None else reaggregator_of(pack),
         run_folder=_beside(folder),
     )
 
 
-def _regrader_for(folder: Path, wanted: Wanted) -> Regrade | None:
-    return _regrader(folder, wanted.pack) if wanted.regrade else None
+def _wanted_pack(folder: Path, wanted: Wanted) -> Pack | None:
+    return _installed(folder, wanted.pack) if wanted.regrade else None
 
 
 def reader(folder: Path) -> Callable[[str], bytes | None]:
@@ -208,8 +211,8 @@ def reader(folder: Path) -> Callable[[str], bytes | None]:
     return read
 
 
-def _regrader(folder: Path, name: str | None) -> Regrade:
-    """Return how records are graded again: by the installed pack, if it grades as the run's did."""
+def _installed(folder: Path, name: str | None) -> Pack:
+    """Return the installed pack of a run's task, if it grades as the run's did."""
     plan = parse_object((folder / "plan.json").read_bytes() if (folder / "plan.json").is_file() else None, "plan.json")
     task, prints = plan.get("task"), plan.get("fingerprints")
     if not isinstance(task, dict) or not isinstance(prints, dict):
@@ -222,7 +225,12 @@ def _regrader(folder: Path, name: str | None) -> Regrade:
             f"{task.get('id')}@{task.get('version')} is {str(prints.get('grader'))[:12]}; install that version"
         )
 
-    return regrader_of(pack)
+    return pack
+
+
+def reaggregator_of(pack: Pack) -> Reaggregate | None:
+    """Return how a pack applies its own rule; None for one without."""
+    return getattr(pack, "aggregate", None)
 
 
 def regrader_of(pack: Pack) -> Regrade:
@@ -278,6 +286,10 @@ def _show(result: Verification, by: str) -> None:
             return
         score = result.score.get("score")
         print_line(f"score {score}" if score is not None else "no score: the run is not valid")
+        if result.usage is not None:
+            print_line(f"{usage_in_words(result.usage)}; {result.calls_in_bundles} of the calls are in the bundles")
+        for note in result.notes:
+            print_line(note)
         if result.unsealed:
             count = len(result.unsealed)
             print_line(f"{count} verdicts rest on what the operator saw of the pod: {', '.join(result.unsealed[:5])}")

@@ -17,7 +17,7 @@ from casewarden.core.grade_pod import FETCH, GRADE, GRADE_AGAIN, GradeContext, g
 from casewarden.core.grades import Grades, read_grades
 from casewarden.core.run_conditions import Why
 from casewarden_sdk.canonical import sha256_bytes
-from casewarden_sdk.plan import read_plan_lines
+from casewarden_sdk.plan import unpack_lines
 from casewarden_sdk.regrading import GRADE_PREFIX
 
 __all__ = ["Grading"]
@@ -64,7 +64,7 @@ class Grading(Asking):
                 break
         self._state.wait = None
         try:
-            text = read_plan_lines(log.decode("utf-8", "replace").splitlines(), GRADE_PREFIX)
+            text = unpack_lines(GRADE_PREFIX, log.decode("utf-8", "replace").splitlines(), "grading")
             if sha256_bytes(text.encode()) != verdict.sha256:
                 raise ValueError(f"it has not the digest {verdict.sha256}")
             grades = read_grades(text)

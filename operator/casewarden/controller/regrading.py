@@ -24,6 +24,7 @@ from casewarden.core.evidence import PLAN, RESULTS, RUN, root_digest, row_of_res
 from casewarden.core.model import FinishRun
 from casewarden.core.regrade import differing_cases, differing_specs, regrade_status, regraded_rows
 from casewarden.core.run_conditions import Why
+from casewarden.core.scoring import OWN_RULES
 from casewarden.ports.kube import EVAL_RUNS, Manifest, NotFound
 from casewarden_sdk.canonical import sha256_bytes
 
@@ -90,6 +91,9 @@ def fit_original(state: RunState, original: Original) -> None:
     """Take over what the candidate was and worked under; ``Ended`` where the plan now is of other cases."""
     plan = state.plan
     assert plan is not None
+    if plan.rule in OWN_RULES:
+        why = f"it is scored by {plan.rule}, the task's own rule, for runs that were played"
+        raise Ended.unplanned(RunReason.REGRADE_REFUSED, f"{_FIELD}: {original.name}: {why}: see casewarden regrade")
     if problem := differing_cases(original.plan, plan.plan):
         raise Ended.unplanned(RunReason.REGRADE_REFUSED, f"{_FIELD}: {original.name}: {problem}")
     prints = original.status.get("fingerprints") or {}

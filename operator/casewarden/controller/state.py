@@ -19,8 +19,10 @@ from casewarden.core.gate import Audited
 from casewarden.core.model import CaseKey, FinishRun, LedgerRow, PlannedCase, RunPolicy
 from casewarden.core.pods import PodContext
 from casewarden.core.run_conditions import Why
+from casewarden.core.scoring import OwnScore
 from casewarden.core.status import Goal, StatusInput, build_status
 from casewarden.core.tally import PlanFacts
+from casewarden.core.usage import status_usage
 from casewarden.ports.kube import Manifest
 
 __all__ = ["Original", "RunState", "active_since"]
@@ -70,6 +72,7 @@ class RunState:
     original: Original | None = None
     regrade: dict[str, Any] | None = None
     baseline: dict[str, Any] | None = None
+    own: OwnScore | None = None
 
     @property
     def run(self) -> RunIdentity:
@@ -134,9 +137,10 @@ class RunState:
                 evidence_uri=f"runs/{self.run.uid}" if self.plan is not None else None,
                 evidence_digest=self.evidence_digest,
                 audited=self.audited,
-                usage=self.usage,
                 baseline=self.baseline,
                 regrade=self.regrade,
+                usage=None if self.usage is None else status_usage(self.usage),
+                own=self.own,
             )
         )
         if self.ledger.rows:

@@ -162,10 +162,12 @@ def run_document(
     results: bytes,
     score: Mapping[str, Any],
     regrade: Mapping[str, Any] | None = None,
+    usage: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return ``run.json``. ``plan`` and ``results`` are the bytes of those files, ``score`` is of ``core.scoring``.
 
-    ``regrade`` is of a run whose records are another's: that one's name, UID and root digest.
+    ``regrade`` is of a run whose records are another's: that one's name, UID and root digest. ``usage`` is of
+    ``core.usage``, None where no model was asked or nobody knows.
     """
     return {
         "v": 1,
@@ -178,6 +180,7 @@ def run_document(
         "results_sha256": sha256_bytes(results),
         "score": dict(score),
         **({} if regrade is None else {"regrade": dict(regrade)}),
+        **({} if usage is None else {"usage": dict(usage)}),
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from casewarden.api.plan import PlanCase
 from casewarden.core.bundle_check import Bundle
+from casewarden.core.usage import status_usage
 from casewarden_sdk.canonical import canonical_equal
 
 __all__ = ["Finding", "Folder", "Read", "Regrade", "Verification", "compare_audit_status", "compare_status"]
@@ -37,7 +38,8 @@ class Verification:
     were graded again, None when that was not asked for; ``not_regraded`` are
     verdicts over another run's records that rest on the run's word without that. ``interval`` is the score's,
     ``statistics`` what else a status shows beside it, ``mutants`` and ``original`` (of a regrade) what it shows of
-    those, all recomputed.
+    those, all recomputed. ``usage`` is what the run says that its models used, ``calls_in_bundles`` how many of those
+    calls its bundles have. ``notes`` are worth knowing and wrong with nothing.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -57,6 +59,9 @@ class Verification:
     statistics: Mapping[str, Any] | None = None
     mutants: Mapping[str, Any] | None = None
     original: Mapping[str, Any] | None = None
+    usage: Mapping[str, Any] | None = None
+    calls_in_bundles: int | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def consistent(self) -> bool:
@@ -89,6 +94,8 @@ def compare_status(result: Verification, status: Mapping[str, Any]) -> None:
     for name, value in shown.items():
         if not canonical_equal(status.get(name), value):
             result.add("status", f"{name} is {status.get(name)!r}; the evidence comes to {value!r}")
+    if result.usage is not None and not canonical_equal(status.get("usage"), status_usage(result.usage)):
+        result.add("status", f"usage is {status.get('usage')!r}; the evidence has {status_usage(result.usage)!r}")
     for name, dimension in (score.get("dimensions") or {}).items():
         kept = (status.get("dimensions") or {}).get(name)
         if not canonical_equal(kept, dimension):

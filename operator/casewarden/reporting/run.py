@@ -62,6 +62,8 @@ class ReportedRun:
     excluded: tuple[Mapping[str, Any], ...] = ()
     floor: Mapping[str, Any] = field(default_factory=dict)
     interval: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] | None = None
+    """What its models used, as ``run.json`` has it; None where that has nothing of it."""
     beside: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -123,6 +125,7 @@ def reported_run(
         floor=status.get("floor") or {},
         interval=status.get("scoreInterval") or {},
         beside=tuple(beside_the_score(status)),
+        usage=run.get("usage"),
     )
 
 

@@ -16,7 +16,7 @@ from casewarden_sdk.checks import holds, mutants_of, mutated, mutated_fingerprin
 from casewarden_sdk.contract import Case, Verdict
 from casewarden_sdk.errors import ContractError
 from casewarden_sdk.fingerprint import grader_fingerprint
-from casewarden_sdk.plan import read_plan_lines
+from casewarden_sdk.plan import unpack_lines
 from casewarden_sdk.regrading import GRADE_PREFIX, regrade_file
 from casewarden_sdk.verbs import grade
 from casewarden_tasks import durable_kv, support_routing
@@ -103,7 +103,7 @@ def test_the_verb_answers_a_file_as_the_plan_is_answered(tmp_path: Path) -> None
     asked = json.dumps({"records": records(tmp_path, RIGHT), "mutants": False})
     variables = {"CASEWARDEN_GRADE": asked, "CASEWARDEN_TERMINATION_LOG": str(told)}
     assert grade(Asking(), [], out, variables) == 0
-    text = read_plan_lines(["noise", *out.getvalue().splitlines()], GRADE_PREFIX)
+    text = unpack_lines(GRADE_PREFIX, ["noise", *out.getvalue().splitlines()], "grading")
     assert json.loads(told.read_text()) == {"v": 1, "sha256": sha256_bytes(text.encode()), "bytes": len(text)}
     assert json.loads(text)["verdicts"][0]["passed"] is True
     assert grade(Asking(), [], io.StringIO(), variables | {"CASEWARDEN_GRADE": '{"records": "/none"}'}) == 2
