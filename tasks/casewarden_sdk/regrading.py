@@ -27,7 +27,7 @@ def regrade_file(pack: Pack, path: str, *, mutants: bool = False) -> Dict[str, J
 
     ``ContractError`` names the record that the grader cannot grade, which no record must bring about.
     """
-    grader, checks = grader_fingerprint(pack.sources), list(getattr(pack, "checks", {}))
+    grader, checks = grader_fingerprint(pack.sources), list(getattr(pack, "grader_checks", {}))
     if mutants and not checks:
         raise ContractError(f"spec.graderMutants: {pack.id} lists no checks that could be mutated; leave it out")
     verdicts = [{**_who(row), "digest": row["digest"], **_verdict(pack, row)} for row in _rows(path)]

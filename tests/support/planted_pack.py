@@ -38,7 +38,7 @@ class PlantedPack:
     default_argv = ("{python}", "-I", "main.py")
     sources = (__file__,)
     exclusions: ClassVar[dict[str, str]] = {}
-    checks: ClassVar = {"sum": "the sum is right", "thanks": "it says thank you"}
+    grader_checks: ClassVar = {"sum": "the sum is right", "thanks": "it says thank you"}
     controls = (
         Control("reference", "reference", {"main.py": REFERENCE}),
         Control("wrong", "fault", {"main.py": WRONG}, target="answer"),

@@ -52,7 +52,7 @@ class Template:
     default_argv: tuple[str, ...] = ("{python}", "-I", "-B", "main.py")
     sources: tuple[str, ...] = tuple(str(_HERE / name) for name in ("__init__.py", "contract.md"))
     exclusions: Mapping[str, str] = {}
-    checks: Mapping[str, str] = {
+    grader_checks: Mapping[str, str] = {
         "sum": "the answer is the sum",
         "no-fault": "the candidate broke nothing",
     }

@@ -81,7 +81,7 @@ async def test_a_malformed_spec_is_refused_with_field_value_and_cure() -> None:
 
 async def test_what_a_later_version_brings_is_not_yet() -> None:
     async with a_stage() as stage, stage.operator():
-        stage.apply(a_run(aggregation="agentbench/v1"))
+        stage.apply(a_run(aggregation="agentbench-oa/v1"))
         await stage.finished()
         assert stage.condition("Accepted")["reason"] == "NotYet"
         assert "spec.aggregation" in stage.condition("Accepted")["message"]

@@ -162,7 +162,7 @@ class Kubelet:
         document["verdicts"] = verdicts
         if asked["mutants"]:
             document["mutants"] = []
-            for check, how in mutants_of(list(self.pack.checks)):
+            for check, how in mutants_of(list(self.pack.grader_checks)):
                 judged = ((who, status, self.mutant(check, how, control, status)) for control, who, status in found)
                 document["mutants"].append(
                     {"check": check, "mutation": how, "grader": mutated_fingerprint(grader, check, how),

@@ -95,7 +95,7 @@ def test_a_record_that_the_grader_cannot_grade_is_named(tmp_path: Path) -> None:
 
 def test_a_pack_without_checks_cannot_be_mutated(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match="echo lists no checks"):
-        regrade_file(EchoPack(checks={}), records(tmp_path, RIGHT), mutants=True)
+        regrade_file(EchoPack(grader_checks={}), records(tmp_path, RIGHT), mutants=True)
 
 
 def test_the_verb_answers_a_file_as_the_plan_is_answered(tmp_path: Path) -> None:
@@ -113,9 +113,9 @@ def test_the_verb_answers_a_file_as_the_plan_is_answered(tmp_path: Path) -> None
 @pytest.mark.parametrize("pack", [durable_kv.PACK, support_routing.PACK], ids=["durable-kv", "support-routing"])
 def test_a_grader_asks_exactly_the_checks_that_its_pack_lists(pack: Any) -> None:
     source = Path(__import__(pack.__module__, fromlist=["x"]).__file__).with_name("grader.py").read_text()
-    for check in pack.checks:
+    for check in pack.grader_checks:
         assert f'"{check}"' in source.split("CHECKS", 2)[2]
     import re
 
     asked = re.findall(r'(?:holds|_differs)\(\s*"([a-z-]+)"', source)
-    assert sorted(asked) == sorted(pack.checks)
+    assert sorted(asked) == sorted(pack.grader_checks)
