@@ -1,9 +1,8 @@
 """The checks of a grader by name, so that an audit can take one away and see whether any control notices.
 
-A grader asks ``holds`` wherever it decides, by a name that its pack lists in
-``grader_checks``. Only an audit of the grader
-itself ever puts a mutation in force: then one check is *dropped* (it always holds) or *inverted*, and the same records
-are graded again. A mutated grader is another grader, so it has a fingerprint of its own.
+A grader asks ``holds`` wherever it decides, by a name that its pack lists in ``grader_checks``. Only an audit of the
+grader itself ever puts a mutation in force: then one check is *dropped* (it always holds) or *inverted*, and the same
+records are graded again. A mutated grader is another grader, so it has a fingerprint of its own.
 """
 
 from __future__ import annotations

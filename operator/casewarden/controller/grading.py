@@ -92,6 +92,8 @@ class Grading(Asking):
                 relay_address=self._address,
                 runs=self._runs,
                 mutants=self._mutants,
+                params=spec.task.params or {},
+                datasets=self._resolved.datasets,
                 template=spec.pod_template,
                 pending_seconds=float(spec.limits.pending_seconds),
             ),

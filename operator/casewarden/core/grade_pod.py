@@ -6,7 +6,7 @@ image grades them twice at once, so that a grader that depends on chance shows i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from casewarden.api.names import AUDIENCE, READER_ACCOUNT, grade_pod_name
 from casewarden.api.podtemplate import PodTemplate
 from casewarden.core import containers as c
+from casewarden.core import datasets as data
 from casewarden.core.network import Owner
 from casewarden_sdk.canonical import canonical
 
@@ -42,6 +43,8 @@ class GradeContext:
     relay_address: str | None
     runs: Sequence[tuple[str, str]]
     mutants: bool = False
+    params: Mapping[str, Any] = field(default_factory=dict)
+    datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     template: PodTemplate = field(default_factory=PodTemplate)
     pending_seconds: float = 900.0
     grade_seconds: float = 3600.0
@@ -75,6 +78,7 @@ def grade_pod(context: GradeContext, attempt: int) -> Manifest:
                 {"name": "records", "emptyDir": {"sizeLimit": f"{_RECORDS_MIB}Mi"}},
                 {"name": "token", "projected": {"sources": [{"serviceAccountToken": source}]}},
                 *(c.memory_volume(f"{name}-tmp", _TMP_MIB) for name in (FETCH, GRADE, GRADE_AGAIN)),
+                *data.volumes(context.datasets, context.params),
             ],
         },
     }
@@ -126,12 +130,16 @@ def _grade(context: GradeContext, name: str) -> Manifest:
         "image": context.task_image,
         "imagePullPolicy": "IfNotPresent",
         **run,
-        "env": [c.env("CASEWARDEN_GRADE", canonical({"records": _RECORDS, "mutants": context.mutants}))],
+        "env": [
+            c.env("CASEWARDEN_GRADE", canonical({"records": _RECORDS, "mutants": context.mutants})),
+            *data.environment(context.datasets),
+        ],
         "resources": c.override(default, template.resources if template else None),
         "securityContext": c.restricted(c.TASK_UID),
         "terminationMessagePolicy": "File",
         "volumeMounts": [
             c.mount("records", "/records", read_only=True),
             c.mount(f"{name}-tmp", "/tmp"),  # noqa: S108
+            *data.mounts(context.datasets, context.params),
         ],
     }
