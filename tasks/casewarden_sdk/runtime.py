@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from .canonical import canonical
 from .connection import ConnectionLost, Refusal, error_of
@@ -267,6 +267,28 @@ class Runtime:
     async def note(self, name: str, value: JSON) -> None:
         """Keep a state of the host's as evidence: a named JSON value, in order, in the bundle's ``states.jsonl``."""
         await self.ask({"op": "state", "name": name}, canonical(value).encode("ascii"))
+
+    async def ask_model(
+        self,
+        role: str,
+        messages: Sequence[JSON],
+        tools: Optional[Sequence[JSON]] = None,
+        parameters: Optional[Mapping[str, JSON]] = None,
+    ) -> Dict[str, JSON]:
+        """Ask a model of the task's own (``Pack.models``), such as a judge; return the message that it answers with.
+
+        Messages and ``tools`` are those of OpenAI's chat completions; ``parameters`` are the pack's (``temperature``),
+        which the run's own win over. ``content`` is always a text, empty where the model said nothing. The time is not
+        the candidate's, and no failure is: what goes wrong is an ``EnvironmentFailure`` (``ModelUnavailable``), to let
+        pass; after one nothing can be sealed. What was asked and answered is evidence; put what grading needs into the
+        record, since ``grade`` asks nobody.
+        """
+        asked: Dict[str, JSON] = {**(parameters or {}), "messages": list(messages)}
+        if tools:
+            asked["tools"] = list(tools)
+        _, payload = await self.ask({"op": "model", "role": role}, canonical(asked).encode("ascii"))
+        answer: Dict[str, JSON] = json.loads(payload)
+        return answer
 
     async def environment(self, name: str, seconds: float = 120.0) -> Environment:
         """Return the environment container ``name`` of the case's kind; the first call waits ``seconds`` for it."""

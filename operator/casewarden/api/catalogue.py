@@ -77,6 +77,17 @@ class Catalogue(ApiModel):
         "http://casewarden-relay.casewarden-system.svc:8080"
     )
 
+    @model_validator(mode="after")
+    def _pools_are_of_something(self) -> Self:
+        """A limit of a misspelt name would hold nobody back, and nobody would notice."""
+        for side, what, names in (("agents", "endpoint", self.endpoints), ("tasks", "task", self.tasks)):
+            for name in getattr(self.pools, side):
+                if name not in names:
+                    known = ", ".join(sorted(names)) or "none"
+                    text = f"pools.{side}.{name}: the catalogue has no such {what}: use one of those it has ({known})"
+                    raise PydanticCustomError("rule", "{text}", {"text": text})
+        return self
+
     def task(self, name: str | None, image: str | None) -> CatalogueTask | None:
         """Return the task that a run names, by catalogue name or by an image that the allow-list has, else None.
 

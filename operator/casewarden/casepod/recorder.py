@@ -35,6 +35,7 @@ from .zstd import decompress
 if TYPE_CHECKING:
     from .gateway import Gateway
     from .models import Models
+    from .taskmodels import TaskModels
 
 __all__ = ["Recorder"]
 
@@ -71,6 +72,7 @@ class Recorder:
         self._evidence = Evidence(settings, self._transcript, time.time())
         self._candidate: Candidate | ModelCandidate | None = None
         self._models: Models | None = None
+        self._task_models: TaskModels | None = None
         self._gateway: Gateway | None = None
         self._killing: asyncio.Task[None] | None = None
         self._claimed = False
@@ -81,6 +83,7 @@ class Recorder:
             "case": self._case,
             "start": self._start,
             "action": self._action,
+            "model": self._model,
             "send": self._send,
             "receive": self._receive,
             "finish": self._finish,
@@ -179,6 +182,11 @@ class Recorder:
 
     async def _made(self) -> Candidate | ModelCandidate:
         settings, model = self._settings, self._settings.model
+        if settings.models:
+            await asyncio.to_thread(_import_gateway)
+            from .taskmodels import TaskModels
+
+            self._task_models = TaskModels(settings, self._clock, self._transcript)
         kind = ServerCandidate if settings.plays == "server" else Candidate
         if model is None:
             return kind(settings, self._clock, self._transcript, self._on_used)
@@ -209,6 +217,8 @@ class Recorder:
             await self._gateway.close()
         if self._models is not None:
             await self._models.close()
+        if self._task_models is not None:
+            await self._task_models.close()
 
     async def _hello(self, header: Mapping[str, Any], _: bytes) -> Frame:
         if self._restarted:
@@ -240,6 +250,11 @@ class Recorder:
     async def _action(self, header: Mapping[str, Any], payload: bytes) -> Frame:
         return {}, await self._of_candidate().action(header["session"], payload)
 
+    async def _model(self, header: Mapping[str, Any], payload: bytes) -> Frame:
+        if self._task_models is None:
+            raise EnvironmentFailure("TaskFailed", f"the run has no model for {header['role']!r} (it has none)")
+        return {}, await self._task_models.ask(header["role"], payload)
+
     async def _send(self, header: Mapping[str, Any], payload: bytes) -> Frame:
         await self._of_candidate().send(header["session"], payload)
         return {}, b""
@@ -270,10 +285,12 @@ class Recorder:
         verdict = checked_verdict(self._settings, header.get("verdict"))
         if not self._evidence.case:
             raise EnvironmentFailure("TaskFailed", "the driver sealed before it handed over the case's content")
+        if self._task_models is not None and self._task_models.failed is not None:
+            raise self._task_models.failed
         await self._of_candidate().stop()
         self._evidence.record = payload
         seconds = self._clock.seconds
-        self._evidence.usage = None if self._models is None else self._models.usage()
+        self._count_usage()
         document = self._evidence.verdict_document(verdict, seconds)
         bundle = await asyncio.to_thread(self._evidence.bundle, time.time(), verdict=document)
         digest = sha256_bytes(bundle)
@@ -308,9 +325,13 @@ class Recorder:
 
     async def _put_partial(self, trouble: Mapping[str, Any]) -> None:
         self._over = True
-        self._evidence.usage = None if self._models is None else self._models.usage()
+        self._count_usage()
         bundle = await asyncio.to_thread(self._evidence.bundle, time.time(), trouble=trouble)
         await self._sink.put_bundle(bundle, partial=True)
+
+    def _count_usage(self) -> None:
+        self._evidence.usage = None if self._models is None else self._models.usage()
+        self._evidence.task_usage = {} if self._task_models is None else self._task_models.usage()
 
     async def _unpack_workspace(self, digest: str) -> None:
         archive = await self._sink.fetch_workspace(digest)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ import typer
 from casewarden.cli.failure import GOOD, INTERRUPTED, INVALID, Failure
 from casewarden.cli.options import (
     ContextOption,
+    EndpointOption,
+    EndpointsOption,
     ExportFormat,
     ImportKind,
     KubeconfigOption,
@@ -99,6 +102,8 @@ def run_command(
         typer.Option("--workspace", "-w", help="Folder of the candidate, in place of the one that the manifest names."),
     ] = None,
     pack: PackOption = None,
+    endpoint: EndpointOption = None,
+    endpoints: EndpointsOption = None,
     dataset: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,9 +117,11 @@ def run_command(
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Run an EvalRun on this machine, without a cluster. It is no sandbox: the candidate runs with your rights."""
+    from casewarden.cli.endpoints import read_endpoints
     from casewarden.cli.local_runs import run_file
 
-    _ended(run_file(file, workspace, pack, out, output, dataset or ()))
+    models = read_endpoints(endpoint or (), endpoints, os.environ)
+    _ended(run_file(file, workspace, pack, out, output, models, dataset or ()))
 
 
 @app.command()
@@ -136,8 +143,14 @@ def evaluate(
     threshold: Annotated[
         str, typer.Option("--threshold", help="Lowest score that passes. Default: every case must.", show_default=False)
     ] = "",
+    model: Annotated[
+        str,
+        typer.Option("--model", help="ENDPOINT/NAME of the model that the program uses.", show_default=False),
+    ] = "",
     local: Annotated[bool, typer.Option("--local", help="Run on this machine, without a cluster.")] = False,
     pack: PackOption = None,
+    endpoint: EndpointOption = None,
+    endpoints: EndpointsOption = None,
     out: OutOption = _OUT,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the run and show what it came to.")] = True,
     timeout: TimeoutOption = 0,
@@ -149,12 +162,14 @@ def evaluate(
 ) -> None:
     """Evaluate a candidate's folder on a task: upload it, create the run, wait for the score."""
     from casewarden.cli.cluster import Access
+    from casewarden.cli.endpoints import read_endpoints
     from casewarden.cli.evaluate import Wanted
     from casewarden.cli.evaluate import evaluate as command
 
-    wanted = Wanted(task, _seeds(seeds), random, name, image, family or (), repeats, parallelism, threshold)
+    wanted = Wanted(task, _seeds(seeds), random, name, image, family or (), repeats, parallelism, threshold, model)
     access = Access(kubeconfig, context, namespace, system_namespace)
-    _ended(command(access, folder, wanted, local, pack, out, wait, timeout, output))
+    models = read_endpoints(endpoint or (), endpoints, os.environ)
+    _ended(command(access, folder, wanted, local, pack, out, wait, timeout, output, models))
 
 
 @app.command()
@@ -308,6 +323,30 @@ def verify(
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Folder to download the run to.", show_default=False)
     ] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign",
+            help="Private key in PEM: sign an in-toto statement of what was verified. An invalid run is not attested.",
+            show_default=False,
+        ),
+    ] = None,
+    statement: Annotated[
+        Path | None,
+        typer.Option(
+            "--statement",
+            help="File of the signed statement. Default with --sign: NAME.intoto.jsonl.",
+            show_default=False,
+        ),
+    ] = None,
+    signed_by: Annotated[
+        Path | None,
+        typer.Option(
+            "--signed-by",
+            help="Public key in PEM that must have signed the statement; its digest then vouches for the run.",
+            show_default=False,
+        ),
+    ] = None,
     namespace: NamespaceOption = "",
     context: ContextOption = "",
     kubeconfig: KubeconfigOption = "",
@@ -316,10 +355,12 @@ def verify(
 ) -> None:
     """Recompute every digest, verdict, count and score of a run from its evidence."""
     from casewarden.cli.cluster import Access
+    from casewarden.cli.verifying import Wanted
     from casewarden.cli.verifying import verify as command
 
     access = Access(kubeconfig, context, namespace, system_namespace)
-    _ended(command(access, target, digest, regrade, pack, keep, output))
+    wanted = Wanted(digest, regrade, pack, keep, sign, statement, signed_by)
+    _ended(command(access, target, wanted, output))
 
 
 @app.command()

@@ -10,6 +10,7 @@ from typing import Any
 
 from casewarden.api.evalrun import EvalRun
 from casewarden.api.manifest import ManifestError, parse
+from casewarden.cli.endpoints import LocalEndpoints
 from casewarden.cli.failure import Failure
 from casewarden.cli.manifests import load_runs
 from casewarden.cli.outcome import exit_code, print_summary
@@ -25,7 +26,13 @@ NOT_A_SANDBOX = "casewarden: a local run is no sandbox: the candidate runs with 
 
 
 async def run_file(
-    file: str, workspace: Path | None, pack: str | None, out: Path, output: Output, datasets: Sequence[str] = ()
+    file: str,
+    workspace: Path | None,
+    pack: str | None,
+    out: Path,
+    output: Output,
+    models: LocalEndpoints,
+    datasets: Sequence[str] = (),
 ) -> int:
     """Run the EvalRuns of a file one after another; their ConfigMaps may be in the same file. The worst exit code."""
     documents, beside = load_runs(file)
@@ -34,7 +41,8 @@ async def run_file(
     runs = [checked_run(document) for document in documents]
     files = [read_folder(workspace) if workspace is not None else config_map_files(run, beside) for run in runs]
     named = dict(read_dataset(text) for text in datasets)
-    return max([await run_here(run, its, pack, out, output, named) for run, its in zip(runs, files, strict=True)])
+    together = zip(runs, files, strict=True)
+    return max([await run_here(run, its, pack, out, output, models, named) for run, its in together])
 
 
 def read_dataset(text: str) -> tuple[str, Path]:
@@ -102,6 +110,7 @@ async def run_here(
     pack: str | None,
     out: Path,
     output: Output,
+    models: LocalEndpoints,
     datasets: Mapping[str, Path] | None = None,
 ) -> int:
     """Run to the end with progress on stderr, and return what it came to."""
@@ -109,7 +118,8 @@ async def run_here(
     print(NOT_A_SANDBOX, file=sys.stderr)
     try:
         with RunProgress(name) as progress:
-            result = await run_evalrun(run, Options(out, pack, files, progress.show, datasets or {}))
+            options = Options(out, pack, files, models.endpoints, models.keys, progress.show, datasets or {})
+            result = await run_evalrun(run, options)
             progress.show(result.status, last=True)
     except ShimMissing as error:
         raise Failure(str(error)) from None

@@ -43,17 +43,20 @@ class _Loaded:
         self._folders = {run.uid: folder for run, folder in runs}
 
     def transcript(self, run: ReportedRun, case: ReportedCase) -> list[dict[str, Any]] | None:
-        """Return the rows of a case's transcript, None where no bundle was kept."""
-        return self._read(run, case)[1]
+        """Return the rows of a case's transcript and what was drawn for people, None where no bundle was kept."""
+        _, rows, drawn = self._read(run, case)
+        return None if rows is None else rows + drawn
 
     def case(self, run: ReportedRun, case: ReportedCase) -> tuple[Any, list[dict[str, Any]]]:
         """Return a case's content and its transcript, empty where no bundle was kept."""
-        content, rows = self._read(run, case)
+        content, rows, _ = self._read(run, case)
         return content, rows or []
 
-    def _read(self, run: ReportedRun, case: ReportedCase) -> tuple[Any, list[dict[str, Any]] | None]:
+    def _read(
+        self, run: ReportedRun, case: ReportedCase
+    ) -> tuple[Any, list[dict[str, Any]] | None, list[dict[str, Any]]]:
         if case.attempt is None:
-            return {}, None
+            return {}, None, []
         for kind in ("bundle", "partial"):
             path = self._folders[run.uid] / EvidenceKey(case.key, kind, case.attempt).path()
             if path.is_symlink() or not path.is_file():
@@ -62,10 +65,20 @@ class _Loaded:
                 found = unpack_bundle(path.read_bytes(), decompress)
                 lines = found.get("transcript.jsonl", b"").split(b"\n")
                 rows = [row for line in lines if line.strip() and isinstance(row := strict_json(line), dict)]
-                return strict_json(found.get("case.json", b"{}")), rows
+                return strict_json(found.get("case.json", b"{}")), rows, pictures(found.get("states.jsonl", b""))
             except (BundleError, ValueError) as error:
                 raise Failure(f"{run.title}, case {case.key}: {error}; casewarden verify says more") from None
-        return {}, None
+        return {}, None, []
+
+
+def pictures(states: bytes) -> list[dict[str, Any]]:
+    """Return the states of a case that are texts, drawn for people, as rows to follow its transcript."""
+    rows = [strict_json(line) for line in states.split(b"\n") if line.strip()]
+    return [
+        {"t": row.get("t", 0.0), "session": 0, "dir": str(row.get("name")), "text": row["value"]}
+        for row in rows
+        if isinstance(row, dict) and isinstance(row.get("value"), str)
+    ]
 
 
 async def report(access: Access, targets: Sequence[str], out: str, max_mib: int, passed: bool) -> int:

@@ -226,12 +226,13 @@ class _Conversation:
 
     async def ask(self, shown: Sequence[ChatItem]) -> str:
         """Return the agent's reply to a history."""
+        # From the latest turn on: a judge that the task asks between turns takes its own time, not the agent's.
+        seconds = self._runtime.limits.case_seconds
+        self._after(
+            seconds + self._runtime.limits.start_seconds + _LATE_SECONDS,
+            CandidateError("TimeLimit", f"the case took more than {seconds:g} s"),
+        )
         if self._chat is None:
-            seconds = self._runtime.limits.case_seconds
-            self._after(
-                seconds + self._runtime.limits.start_seconds + _LATE_SECONDS,
-                CandidateError("TimeLimit", f"the case took more than {seconds:g} s"),
-            )
             self._chat = await self._runtime.chat()
         roles = {"user": "user", "agent": "assistant"}
         message = await self._chat.action([{"role": roles[item.role], "content": item.content} for item in shown])

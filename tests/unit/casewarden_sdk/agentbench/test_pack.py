@@ -3,8 +3,8 @@ import asyncio
 import pytest
 from support.agentbench_tasks import COUNTS, PACK, SAYS_SEVEN, Lengths, LengthsPack
 
-from casewarden_sdk.agentbench import SampleStatus, TaskSampleExecutionResult
-from casewarden_sdk.agentbench.pack import case_id_of
+from casewarden_sdk.agentbench import SampleStatus, Session, TaskSampleExecutionResult
+from casewarden_sdk.agentbench.pack import _Conversation, case_id_of
 from casewarden_sdk.errors import CandidateError, ContractError, EnvironmentFailure
 from casewarden_sdk.plan import build_plan
 from casewarden_sdk.testing import play
@@ -198,3 +198,29 @@ def test_a_task_that_never_asks_is_not_the_agent_s_fault():
 def test_what_a_pack_says_of_its_files_is_found_wherever_it_is_installed():
     assert all("/" in source for source in PACK.sources)
     assert build_plan(PACK, [0], {})["fingerprints"]["grader"]
+
+
+def test_a_task_that_asks_a_judge_between_turns_is_not_held_to_the_time_of_the_agent():
+    class Chat:
+        async def action(self, messages):
+            return {"content": "hm"}
+
+    class Runtime:
+        limits = PACK.limits
+
+        async def chat(self):
+            return Chat()
+
+    async def deadlines():
+        conversation = _Conversation(Runtime())
+        conversation.watch(Session(conversation.ask), 300)
+        await conversation.ask([])
+        first = conversation._timer.when()
+        await asyncio.sleep(0.01)
+        await conversation.ask([])
+        later = conversation._timer.when()
+        conversation._timer.cancel()
+        return first, later
+
+    first, later = asyncio.run(deadlines())
+    assert later > first
