@@ -270,7 +270,7 @@ def test_four_slots_are_used_by_priority_and_every_call_is_counted_once_whoever_
     for name, status in ended.items():
         cases = CASES if name == last else 2 * CASES
         assert (status.get("score"), status["assessed"]) == ("1", f"{cases}/{cases}"), (name, status)
-    # Nobody starved, and the urgent one, which came last, was done when the others had half their way before them.
+    # Nobody starved, and the urgent one, which came last, was done while the others had cases left.
     done = sum(int(status["assessed"].partition("/")[0]) for status in left)
     assert done < 4 * CASES, left
     # One that had sealed already when it was killed is not played again.
