@@ -194,12 +194,26 @@ SCRIPTED = {
 }
 
 
+PACKS = (
+    "durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp", "agentbench-os",
+    "agentbench-webshop",
+)  # fmt: skip
+"""The packs of the image of tasks."""
+ENVIRONMENTS = ("python", "mariadb", "os-default")
+"""Images that candidates and environments run, by their aliases in the catalogue."""
+
+
 def chart_values(references: dict[str, str]) -> str:
     """What the chart is told of the images; JSON is YAML."""
-    packs = {pack: {"image": references["tasks"]} for pack in ("durable-kv", "support-routing")}
+    packs = {pack: {"image": references["tasks"]} for pack in PACKS}
     values = {
         "image": {"operator": references["operator"], "evidence": references["evidence"]},
-        "catalogue": {"tasks": packs, "images": {"python": references["python"]}, "endpoints": SCRIPTED},
+        "catalogue": {
+            "tasks": packs,
+            "images": {name: references[name] for name in ENVIRONMENTS},
+            "endpoints": SCRIPTED,
+            "allowBaseline": ["agentbench-os"],
+        },
         # A checkout's release is for trials, and its own cluster has no storage class.
         "relay": {"storage": {"type": "emptyDir", "size": "2Gi"}},
     }

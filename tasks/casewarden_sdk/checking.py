@@ -9,7 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Container, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .canonical import canonical
-from .contract import Case, Limits, Pack
+from .contract import Case, Control, Limits, Pack
 from .errors import ContractError
 
 __all__ = [
@@ -60,6 +60,9 @@ def check_pack(pack: Pack, kinds: Mapping[str, Any]) -> None:
     _check_limits(pack.limits)
     _check_sources(pack.sources)
     _check_kinds(kinds)
+    for name, meaning in getattr(pack, "grader_checks", {}).items():
+        if not _NAME.match(name) or not isinstance(meaning, str) or not meaning.strip():
+            raise PlanRefused(f"grader_checks[{name!r}] is {meaning!r}; name it in lower case, and say what it checks")
 
 
 def check_models(models: Mapping[str, str]) -> None:
@@ -122,12 +125,12 @@ def check_coverage(
             raise PlanRefused(f"dimension {dimension!r} has no check for seed {seed}; add a case or drop the dimension")
 
 
-def check_controls(pack: Pack) -> None:
+def check_controls(pack: Pack, controls: Sequence[Control]) -> None:
     """Require different names, known dimensions, flat files, and a fault for every dimension or a reason for none."""
-    names = [control.name for control in pack.controls]
+    names = [control.name for control in controls]
     if len(set(names)) != len(names):
         raise PlanRefused(f"controls {names!r}: a name is there twice; rename one")
-    for control in pack.controls:
+    for control in controls:
         where = f"control {control.name!r}"
         if not _NAME.match(control.name):
             raise PlanRefused(f"{where}: use lower-case letters, digits and '-' in its name, at most 63")
@@ -139,7 +142,7 @@ def check_controls(pack: Pack) -> None:
             raise PlanRefused(f"{where}: files {sorted(control.files)!r}: give one or more flat names")
         if sum(len(text.encode("utf-8")) for text in control.files.values()) > _CONTROL_BYTES:
             raise PlanRefused(f"{where}: its files are over {_CONTROL_BYTES} bytes; put data into the image")
-    targets = {control.target for control in pack.controls if control.kind == "fault"}
+    targets = {control.target for control in controls if control.kind == "fault"}
     if not targets:
         raise PlanRefused("controls: no fault is declared, so an audit could show nothing; add one per dimension")
     reasons: Mapping[str, str] = getattr(pack, "unfaulted", {})

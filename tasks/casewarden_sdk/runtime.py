@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from .canonical import canonical
 from .connection import ConnectionLost, Refusal, error_of
@@ -114,7 +114,7 @@ class Process:
 
     async def close(self) -> None:
         """Kill what has not been finished. A limit that the candidate broke before is not told again."""
-        if not self._over:
+        if not self._over and not self._runtime.stopped:
             with contextlib.suppress(CandidateError):
                 await self.finish("kill")
 
@@ -171,7 +171,7 @@ class Chat:
 
     async def close(self) -> None:
         """End what has not been finished."""
-        if not self._over:
+        if not self._over and not self._runtime.stopped:
             with contextlib.suppress(CandidateError):
                 await self.finish("kill")
 
@@ -216,11 +216,32 @@ class Runtime:
         self.seed = seed
         self.candidate = candidate
         self.heard = False
+        self.stopped = False
+        """Whether the pod is being taken away: the sidecar ends the candidate then, and nothing is sealed."""
         self._recorder = recorder
         self._folder = environments
         self._environments: Dict[str, Environment] = {}
         self._processes: List[Process] = []
         self._chats: List[Chat] = []
+        self._on_stop: List[Callable[[EnvironmentFailure], None]] = []
+
+    def on_stop(self, callback: Callable[[EnvironmentFailure], None]) -> None:
+        """Be called when the pod is to end: by a deadline, suspend or deletion of the run. ``drive`` is to return soon.
+
+        Without a callback the driver ends at once.
+        """
+        self._on_stop.append(callback)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody wants to be told of the pod's end."""
+        return bool(self._on_stop)
+
+    def stop(self, cause: EnvironmentFailure) -> None:
+        """Tell that the pod is to end."""
+        self.stopped = True
+        for callback in self._on_stop:
+            callback(cause)
 
     async def start(self, argv: Optional[Sequence[str]] = None) -> Process:
         """Start the candidate's program, as a new process in a swept container; its state folder persists.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
-import yaml
 from support import sandbox_pack
 from support.kubectl import Kubectl, evalrun, workspace
-from support.shipped_pack import SYSTEM, command_of, offer
+from support.offers import offering
+from support.shipped_pack import command_of
 
 
 class Sandbox(NamedTuple):
@@ -24,15 +24,15 @@ class Sandbox(NamedTuple):
 @pytest.fixture(scope="module")
 def sandbox(kubectl: Kubectl) -> Iterator[Sandbox]:
     """The release with that task."""
-    before = kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"]
-    catalogue = yaml.safe_load(before)
-    catalogue["tasks"]["sandbox"] = {
-        "image": catalogue["tasks"]["durable-kv"]["image"],
-        "command": command_of(sandbox_pack),
-    }
-    offer(kubectl, yaml.safe_dump(catalogue))
-    yield Sandbox("sandbox", catalogue["images"]["python"])
-    offer(kubectl, before)
+
+    def add(catalogue: dict[str, Any]) -> None:
+        catalogue["tasks"]["sandbox"] = {
+            "image": catalogue["tasks"]["durable-kv"]["image"],
+            "command": command_of(sandbox_pack),
+        }
+
+    with offering(kubectl, add) as catalogue:
+        yield Sandbox("sandbox", catalogue["images"]["python"])
 
 
 def test_the_driver_works_in_an_environment_and_an_agent_that_kills_it_has_failed(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 import threading
 import time
@@ -71,8 +72,47 @@ def support_action(messages: list[dict[str, Any]], *, closes: bool = True) -> di
     return None
 
 
+def puzzle_judge(messages: list[dict[str, Any]]) -> str:
+    """Host lateral thinking puzzles by a script: a claim is true, and says what its words say."""
+    asked = messages[-1]["content"]
+    if asked.endswith('Question: "Was the man playing a game?"'):
+        return "Yes"
+    if asked.startswith("A new game."):
+        claimed = 'Question: "Is this a part of what really happened'
+        denied = 'Question: "Is it wrong that'
+        return "Yes" if claimed in asked else "No." if denied in asked else "Irrelevant"
+    if asked.startswith("Turn this question"):
+        question = json.loads(asked.split("\nQuestion: ", 1)[1].split("\nStatement:")[0])
+        return str(question.split(": ", 1)[-1].rstrip("?"))
+    if asked.startswith("Write one sentence"):
+        return "; ".join(line[2:] for line in asked.splitlines() if line.startswith("- "))
+    statement, key = asked.split("\nStatement: ", 1)[1].split("\nKey: ", 1)
+    wanted = set(re.findall(r"\w+", key.rsplit("\nAnswer:", 1)[0].lower()))
+    return "Yes" if wanted <= set(re.findall(r"\w+", statement.lower())) else "No"
+
+
+def game_player(messages: list[dict[str, Any]]) -> str:
+    """Play Aquawar legally: guess the first kind that was not guessed last, and hit the first enemy."""
+    asked = messages[-1]["content"]
+    facts = dict(line.split(": ", 1) for line in asked.splitlines()[1:])
+    if asked.startswith("Guess"):
+        position = json.loads(facts["Enemy positions that are alive and not named"])[0]
+        return f"I guess {json.dumps({'guess_type': 'eel', 'target_position': position})}."
+    state = json.loads(facts["State"])
+    move = {"pick_fish": state["You"][0]["ID"], "action": "normal", "target_position": state["Enemy"][0]["POSITION"]}
+    return f"```json\n{json.dumps(move)}\n```"
+
+
 def message_for(model: str, body: dict[str, Any]) -> dict[str, Any]:
     messages = body.get("messages") or []
+    if model == "puzzle-judge":
+        return {"role": "assistant", "content": puzzle_judge(messages)}
+    if model == "nonsense-judge":
+        return {"role": "assistant", "content": "Perhaps."}
+    if model == "game-player":
+        return {"role": "assistant", "content": game_player(messages)}
+    if model == "puzzle-player":
+        return {"role": "assistant", "content": f"Is the answer to do with the number {len(messages)}?"}
     if model in ("support", "careless"):
         action = support_action(messages, closes=model == "support")
         if action is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -10,15 +10,43 @@ from pydantic_core import PydanticCustomError
 from .common import ApiModel, Argument, Image, ShortName
 from .endpoint import Endpoint
 
-__all__ = ["Catalogue", "CataloguePool", "CataloguePools", "CatalogueTask"]
+__all__ = ["Catalogue", "CatalogueDataset", "CataloguePool", "CataloguePools", "CatalogueTask"]
+
+_VOLUMES: Final = frozenset({"configMap", "csi", "image", "persistentVolumeClaim"})
+
+
+class CatalogueDataset(ApiModel):
+    """A data set of a task: the volume that has it, of the run's namespace, and where it lies in there."""
+
+    volume: dict[str, dict[str, Any]]
+    """One volume source as a pod has it: ``{persistentVolumeClaim: {claimName: …}}``. Mounted read-only."""
+    path: Annotated[str, Field(max_length=512, pattern=r"^[^/].*$")] | None = None
+    """Of the folder or archive (tar, tar.gz, tar.xz), below the volume; the whole volume where it is left out."""
+    sha256: Annotated[str, Field(pattern=r"^(sha256:)?[0-9a-f]{64}$")] | None = None
+    """What it must be; the task refuses another."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.volume) != 1 or not set(self.volume) <= _VOLUMES:
+            known = ", ".join(sorted(_VOLUMES))
+            message = f"volume has {', '.join(self.volume) or 'nothing'}: give exactly one of {known}"
+            raise PydanticCustomError("dataset", "{text}", {"text": message})
+        return self
 
 
 class CatalogueTask(ApiModel):
-    """A task pack: its image and the command that answers ``plan`` and ``drive``."""
+    """A task pack: its image, the command that answers ``plan`` and ``drive``, and the data sets that runs may name."""
 
     image: Image
     command: Annotated[list[Argument], Field(max_length=64)] = Field(default_factory=list)
     """Empty means the image's own entry point."""
+    datasets: dict[ShortName, CatalogueDataset] = Field(default_factory=dict)
+    """By the name that ``spec.task.params.dataset`` has."""
+
+    @property
+    def dataset_places(self) -> dict[str, dict[str, Any]]:
+        """The data sets as plain JSON."""
+        return {name: item.model_dump(mode="json", exclude_none=True) for name, item in self.datasets.items()}
 
 
 class CataloguePool(ApiModel):

@@ -113,11 +113,19 @@ class Recorder:
         reader, writer = await accept_once(self._settings.places.task_socket, None)
         self._on_used()
         frames: asyncio.Queue[Frame | None] = asyncio.Queue(maxsize=64)
-        pump = asyncio.ensure_future(_pump(reader, frames))
+        giving_up = asyncio.Event()
+        pump = asyncio.ensure_future(_pump(reader, frames, giving_up))
         gone = asyncio.ensure_future(_wait_for(pump))
+        given_up = asyncio.ensure_future(giving_up.wait())
         try:
             while (frame := await frames.get()) is not None:
                 answer = asyncio.ensure_future(self._answer(*frame))
+                await asyncio.wait({answer, gone, given_up}, return_when=asyncio.FIRST_COMPLETED)
+                if not answer.done() and given_up.done() and frame[0].get("op") != "abandon":
+                    # The driver waits for no answer any more: it is being stopped, and hands over what it has.
+                    answer.cancel()
+                    await asyncio.wait({answer})
+                    continue
                 await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
                 if not answer.done():
                     # Nobody waits for it any more; above all, nothing may be sealed for a driver that is gone.
@@ -131,6 +139,7 @@ class Recorder:
         finally:
             pump.cancel()
             gone.cancel()
+            given_up.cancel()
             writer.close()
 
     async def _answer(self, header: dict[str, Any], payload: bytes) -> bytes:
@@ -347,10 +356,13 @@ def _nothing() -> None:
     return
 
 
-async def _pump(reader: asyncio.StreamReader, frames: asyncio.Queue[Frame | None]) -> None:
+async def _pump(reader: asyncio.StreamReader, frames: asyncio.Queue[Frame | None], giving_up: asyncio.Event) -> None:
     try:
         while True:
-            await frames.put(await read_frame(reader))
+            frame = await read_frame(reader)
+            if frame[0].get("op") == "abandon":
+                giving_up.set()
+            await frames.put(frame)
     except (asyncio.IncompleteReadError, WireError, ConnectionError):
         await frames.put(None)
 

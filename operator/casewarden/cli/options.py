@@ -11,8 +11,8 @@ import typer
 from casewarden.cli.printing import Output
 
 __all__ = [
-    "ContextOption", "EndpointOption", "EndpointsOption", "ExportFormat", "KubeconfigOption", "NamespaceOption",
-    "OutOption", "OutputOption", "PackOption",
+    "ContextOption", "EndpointOption", "EndpointsOption", "ExportFormat", "ImportKind", "KubeconfigOption",
+    "NamespaceOption", "OutOption", "OutputOption", "PackOption",
     "SystemOption", "TargetArgument", "TimeoutOption",
 ]  # fmt: skip
 
@@ -23,6 +23,12 @@ class ExportFormat(StrEnum):
     JUNIT = "junit"
     CSV = "csv"
     INSPECT = "inspect"
+
+
+class ImportKind(StrEnum):
+    """Whose configuration is imported."""
+
+    AGENTBENCH = "agentbench"
 
 
 NamespaceOption = Annotated[

@@ -38,7 +38,7 @@ async def seal_run(evidence: Evidence, state: RunState) -> str:
     if state.plan is None or state.spec is None:
         raise ValueError("a run without a plan has no results")
     run, results = state.run, results_file(state.ledger.rows)
-    counted = tally(state.plan, state.spec.repeats, state.ledger.rows, state.policy(None))
+    counted = tally(state.plan, state.spec.repeats, state.ledger.rows, state.policy(None), state.own)
     document = run_document(
         name=run.name,
         namespace=run.namespace,
@@ -48,6 +48,7 @@ async def seal_run(evidence: Evidence, state: RunState) -> str:
         plan=_plan_file(state),
         results=results,
         score=counted.score.to_json(),
+        regrade=None if (of := state.original) is None else {"name": of.name, "uid": of.uid, "digest": of.digest},
         usage=state.usage,
     )
     data = json_file(document)

@@ -75,6 +75,7 @@ def context_of(
         },
         candidate=candidate,
         params=plan.params,
+        datasets=resolved.datasets,
         template=spec.pod_template,
         relay_address=relay_address,
         pending_seconds=spec.limits.pending_seconds,

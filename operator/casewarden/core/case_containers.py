@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from casewarden.api.names import CANDIDATE, EVIDENCE, TASK
 from casewarden.core import containers as c
+from casewarden.core import datasets as data
 from casewarden.core.facts import CANDIDATE_SHM, CANDIDATE_TMP, ENVIRONMENT_PREFIX, STATE
 from casewarden.core.model import AttemptKey, PlannedCase
 from casewarden.core.pod_context import GATEWAY_PORT, EnvironmentSpec, KindSpec, PodContext
@@ -176,7 +177,7 @@ def task_container(context: PodContext, kind: KindSpec, key: AttemptKey) -> Mani
         "image": context.task_image,
         "imagePullPolicy": "IfNotPresent",
         **run,
-        "env": [c.env("CASEWARDEN_CASE", canonical(case))],
+        "env": [c.env("CASEWARDEN_CASE", canonical(case)), *data.environment(context.datasets)],
         "resources": task_resources(context),
         "securityContext": c.restricted(c.TASK_UID),
         "terminationMessagePolicy": "File",
@@ -187,6 +188,7 @@ def task_container(context: PodContext, kind: KindSpec, key: AttemptKey) -> Mani
                 for item in kind.environments
             ),
             c.mount("task-tmp", "/tmp"),  # noqa: S108
+            *data.mounts(context.datasets, context.params),
         ],
     }
 

@@ -114,6 +114,7 @@ class PodContext:
     kinds: Mapping[str, KindSpec]
     candidate: CandidateSpec | None
     params: Mapping[str, Any] = field(default_factory=dict)
+    datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     template: PodTemplate = field(default_factory=PodTemplate)
     relay_address: str | None = None
     hold_seconds: float = 900.0

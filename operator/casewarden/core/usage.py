@@ -51,8 +51,9 @@ def told_by_attempts(attempts: Iterable[Mapping[str, Any]]) -> dict[str | None, 
     """Sum up what ``attempt.json`` of each bundle tells, by role; None is the candidate's model."""
     told: dict[str | None, dict[str, int]] = {}
     for attempt in attempts:
-        by_role: list[tuple[str | None, Any]] = [(None, attempt.get("usage"))]
-        for role, usage in [*by_role, *_object(attempt.get("task_usage")).items()]:
+        by_role: dict[str | None, Any] = {None: attempt.get("usage")}
+        by_role.update(_object(attempt.get("task_usage")))
+        for role, usage in by_role.items():
             for name in _COUNTS:
                 amount = _object(usage).get(name)
                 if type(amount) is int:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from casewarden.api.auditrun import AuditRunSpec
 from casewarden.api.candidate import Prompter
-from casewarden.api.catalogue import Catalogue
+from casewarden.api.catalogue import Catalogue, CatalogueTask
 from casewarden.api.endpoint import Endpoint, checked_headers
 from casewarden.api.evalrun import EvalRun, EvalRunSpec, Limits, TaskRef
 from casewarden.api.manifest import ManifestError, Problem, did_you_mean, parse, shown
@@ -18,6 +18,7 @@ from casewarden.api.plan import Plan, PlanLimits
 from casewarden.api.podtemplate import PodTemplate
 from casewarden.api.reasons import RunReason
 from casewarden.core.audit_children import audit_of
+from casewarden.core.datasets import PARAMETER
 from casewarden.core.pod_context import GATEWAY_PORT
 from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import RULES
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 MAX_CASES: Final = 20_000
-_LATER_RULES: Final = frozenset({"weighted-dimensions-partial/v1", "agentbench/v1", "agentbench-oa/v1"})
+_LATER_RULES: Final = frozenset({"weighted-dimensions-partial/v1", "agentbench-oa/v1"})
 _NOT_YET: Final = "not supported by this version"
 
 
@@ -99,14 +100,15 @@ def check_audit_plan(spec: AuditRunSpec, plan: Plan) -> Iterator[Problem]:
     if not unknown and not any(not spec.controls or name in spec.controls for name in faults):
         cure = f"no fault is among them, and an audit without faults shows nothing: add one of {', '.join(faults)}"
         yield _refused("spec.controls", list(spec.controls), cure)
+    if spec.grader_mutants and not plan.checks:
+        cure = f"{plan.task.id} lists no checks that could be mutated: leave it out, or have the pack list them"
+        yield _refused("spec.graderMutants", True, cure)
     yield from _plan_models(spec.task, plan)
     if not any(control.kind == "reference" for control in plan.controls):
         yield _refused("spec.task", plan.task.id, "it declares no reference, and an audit needs one: mend the pack")
 
 
 def _not_yet(spec: EvalRunSpec) -> Iterator[Problem]:
-    if spec.baseline is not None:
-        yield _later("spec.baseline", spec.baseline.to_json(), "remove it")
     if spec.aggregation in _LATER_RULES:
         yield _later("spec.aggregation", spec.aggregation, f"use {', '.join(RULES)}")
     elif spec.aggregation is not None and spec.aggregation not in RULES:
@@ -201,7 +203,9 @@ def _task_models(task: TaskRef, endpoints: Mapping[str, Endpoint], namespace: st
 
 
 def _task(task: TaskRef, catalogue: Catalogue) -> Iterator[Problem]:
-    if catalogue.task(task.name, task.image) is not None:
+    found = catalogue.task(task.name, task.image)
+    if found is not None:
+        yield from _dataset(task, found)
         return
     known = ", ".join(sorted(catalogue.tasks)) or "none"
     if task.name is not None:
@@ -213,6 +217,15 @@ def _task(task: TaskRef, catalogue: Catalogue) -> Iterator[Problem]:
             f"of the catalogue's tasks by name ({known})"
         )
         yield Problem("spec.task.image", shown(task.image), cure, RunReason.UNKNOWN_TASK)
+
+
+def _dataset(task: TaskRef, found: CatalogueTask) -> Iterator[Problem]:
+    name = (task.params or {}).get(PARAMETER)
+    if not isinstance(name, str) or name in found.datasets:
+        return
+    known = ", ".join(sorted(found.datasets)) or "none"
+    cure = f"the administrator has given the task no such data set: use one of its own ({known}), or leave it out"
+    yield Problem(f"spec.task.params.{PARAMETER}", shown(name), cure)
 
 
 def _pod_template(template: PodTemplate) -> Iterator[Problem]:

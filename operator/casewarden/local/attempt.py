@@ -43,7 +43,7 @@ class Ground:
 
     ``pack`` is ``MODULE:PACK``; ``environments`` are the names of the environment containers of each class of cases.
     ``port`` is a server's. ``model`` plays alone where ``alone`` is set. ``models`` is the way to it and to
-    ``task_models``.
+    ``task_models``. ``variables`` are put into the driver's environment.
     """
 
     run_uid: str
@@ -63,6 +63,7 @@ class Ground:
     model: ModelSpec | None = None
     task_models: Mapping[str, ModelSpec] = field(default_factory=dict)
     models: LocalModels | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +193,7 @@ class LocalAttempt:
     def _driver_environment(self, scratch: Path) -> dict[str, str]:
         case = {"seed": self._key.case.seed, "case_id": self._key.case.case_id, "params": dict(self._ground.params)}
         return {
+            **self._ground.variables,
             "CASEWARDEN_CASE": json.dumps(case),
             "CASEWARDEN_EVIDENCE_SOCKET": str(scratch / "s" / "t"),
             "CASEWARDEN_ENVIRONMENTS": str(scratch / "e"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import socket
 import time
@@ -18,6 +19,7 @@ from casewarden.api.endpoint import Endpoint
 from casewarden.api.evalrun import EvalRun
 from casewarden.api.plan import Plan
 from casewarden.api.reasons import RunReason
+from casewarden.core.datasets import VARIABLE as DATASETS
 from casewarden.core.evidence import (
     META,
     PLAN,
@@ -34,6 +36,7 @@ from casewarden.core.fingerprints import candidate_fingerprint, conditions_finge
 from casewarden.core.model import AttemptKey, CaseKey, FinishRun, LedgerRow, RunPolicy
 from casewarden.core.model_specs import agent_of, candidate_model, task_models, what_they_are
 from casewarden.core.run_conditions import Why
+from casewarden.core.scoring import OWN_RULES, OwnScore
 from casewarden.core.seeds import ENTROPY_BYTES, draw_seeds
 from casewarden.core.status import Goal, StatusInput, build_status
 from casewarden.core.tally import PlanFacts, plan_facts, tally
@@ -43,6 +46,7 @@ from casewarden.ports.store import Store
 from casewarden_sdk.canonical import sha256_bytes
 from casewarden_sdk.workspace import WorkspaceFile, digest_workspace, workspace_of
 
+from .aggregating import NoScore, aggregate
 from .attempt import Ground
 from .loop import Loop, State
 from .models import LocalModels
@@ -61,6 +65,7 @@ class Options:
     ``out`` is the store's folder. ``pack`` is ``MODULE:PACK`` where the task is none of the project's own.
     ``workspace`` are the candidate's files, read from a folder or a ConfigMap. ``endpoints`` are the model servers that
     the run may name, ``keys`` the keys of those that have one. ``on_status`` gets the status whenever it changes.
+    ``datasets`` are folders or archives by the names that ``spec.task.params.dataset`` may have.
     """
 
     out: Path
@@ -69,6 +74,7 @@ class Options:
     endpoints: Mapping[str, Endpoint] = field(default_factory=dict)
     keys: Mapping[str, str] = field(default_factory=dict)
     on_status: Callable[[Mapping[str, Any]], None] | None = None
+    datasets: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -115,10 +121,10 @@ class _LocalRun:
         task = self._spec.task
         pack, params = self._options.pack or pack_of(task.name or ""), dict(task.params or {})
         try:
-            plan, text = await make_plan(pack, seeds, params, self._spec.select.families)
+            plan, text = await make_plan(pack, seeds, params, self._spec.select.families, self._variables)
         except PlanFailed as error:
             return self._failed(plan_problem=error.why)
-        problem = summary(check_plan(self._spec, seeds, plan, None))
+        problem = summary(check_plan(self._spec, seeds, plan, None)) or _wants_root(plan)
         if problem is not None:
             return self._failed(plan_problem=problem)
         return await self._play(pack, params, text, plan_facts(plan, sha256_bytes(text)))
@@ -157,6 +163,7 @@ class _LocalRun:
             alone=candidate.alone,
             model=candidate_model(self._spec, self._options.endpoints),
             task_models=asked,
+            variables=self._variables,
         )
         plan_file = text + b"\n"
         meta = meta_document(namespace=self._run.metadata.namespace, name=self._run.metadata.name, run_uid=self._uid)
@@ -171,8 +178,14 @@ class _LocalRun:
         if standing.models is not None and (used := await standing.models.usage()) is not None:
             self._usage = kept_usage(used)
             self._base = replace(self._base, usage=status_usage(self._usage))
-        digest = await self._sum_up(facts, rows, plan_file)
-        status = self._status(rows=rows, end=end, evidence_digest=digest)
+        own: OwnScore | None = None
+        if facts.rule in OWN_RULES:
+            try:
+                own = await self._aggregate(facts, rows, pack, params)
+            except NoScore as error:
+                end = FinishRun(False, error.why.reason, error.why.message) if end.complete else end
+        digest = await self._sum_up(facts, rows, plan_file, own)
+        status = self._status(rows=rows, end=end, evidence_digest=digest, own=own)
         return LocalResult(status, self._uid, self._folder(), plan, rows, loop.state.logs)
 
     @contextlib.asynccontextmanager
@@ -186,7 +199,26 @@ class _LocalRun:
         ) as models:
             yield replace(ground, models=models)
 
-    async def _sum_up(self, facts: PlanFacts, rows: tuple[LedgerRow, ...], plan_file: bytes) -> str:
+    async def _aggregate(
+        self, facts: PlanFacts, rows: tuple[LedgerRow, ...], pack: str, params: Mapping[str, Any]
+    ) -> OwnScore | None:
+        counted = tally(facts, self._spec.repeats, rows, self._base.policy)
+        settled = {key: counted.settled[key] for key, _ in counted.cases if key in counted.settled}
+        if not settled:
+            return None
+        own, files = await aggregate(self._store, self._uid, pack, params, settled, self._variables)
+        for name, data in files.items():
+            await self._put(name, data)
+        return own
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        places = {name: {"path": str(path.resolve())} for name, path in sorted(self._options.datasets.items())}
+        return {DATASETS: json.dumps(places)} if places else {}
+
+    async def _sum_up(
+        self, facts: PlanFacts, rows: tuple[LedgerRow, ...], plan_file: bytes, own: OwnScore | None
+    ) -> str:
         results = results_file(rows)
         document = run_document(
             name=self._run.metadata.name,
@@ -196,7 +228,7 @@ class _LocalRun:
             seeds=self._base.seeds,
             plan=plan_file,
             results=results,
-            score=tally(facts, self._spec.repeats, rows, self._base.policy).score.to_json(),
+            score=tally(facts, self._spec.repeats, rows, self._base.policy, own).score.to_json(),
             usage=self._usage,
         )
         await self._put(RESULTS, results)
@@ -224,6 +256,10 @@ class _LocalRun:
     def _unfit(self) -> Why | None:
         """Say what of a run that a cluster could take a machine cannot."""
         program, server = self._spec.candidate.program, self._spec.candidate.server
+        for field_name, other in (("baseline", self._spec.baseline), ("regradeOf", self._spec.regrade_of)):
+            if other is not None:
+                message = f"spec.{field_name}: a local run knows no other runs: leave it out, or run it on a cluster"
+                return Why(RunReason.INVALID_SPEC, message)
         for problem in check_endpoints(self._spec, self._options.endpoints):
             message = f"{problem}; a local run's endpoints are those of --endpoint and --endpoints"
             return Why(problem.reason, message)
@@ -279,6 +315,16 @@ def _listens(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _wants_root(plan: Plan) -> Why | None:
+    """Refuse a task whose agent is root of a container: here it would be root of the machine, or of a user's files."""
+    if any(environment.profile == "baseline" for kind in plan.kinds.values() for environment in kind.environments):
+        message = (
+            f"spec.task: {plan.task.id}: its agent is root of a container, and a local run has none: use a cluster"
+        )
+        return Why(RunReason.PLAN_REFUSED, message)
+    return None
 
 
 def _candidate_of(run: EvalRun, plan: Plan, workspace: Sequence[WorkspaceFile] | None) -> _Candidate:
