@@ -173,13 +173,16 @@ IMAGES: dict[str, Image] = {
         ),
         Image("tasks", base="python", sources=(SDK, "tasks/casewarden_tasks"), prepare=_tasks),
         Image("mariadb", base="base"),
+        Image("os-default", base="base"),
+        Image("os-packages", base="os-default"),
+        Image("os-ubuntu", base="base"),
         Image("operator", base="python", sources=("operator/casewarden", SDK), prepare=_operator),
         Image("trial", base="python", prepare=_trial),
     )
 }
 CLUSTER_ONLY = ("pause", "coredns")
 """Those that only a cluster made from source needs."""
-PRODUCT = ("python", "evidence", "tasks", "mariadb", "operator")
+PRODUCT = ("python", "evidence", "tasks", "mariadb", "os-default", "operator")
 
 
 def chosen(names: Iterable[str]) -> list[Image]:

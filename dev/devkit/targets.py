@@ -194,9 +194,12 @@ SCRIPTED = {
 }
 
 
-PACKS = ("durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp")
+PACKS = (
+    "durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp", "agentbench-os",
+    "agentbench-webshop",
+)  # fmt: skip
 """The packs of the image of tasks."""
-ENVIRONMENTS = ("python", "mariadb")
+ENVIRONMENTS = ("python", "mariadb", "os-default")
 """Images that candidates and environments run, by their aliases in the catalogue."""
 
 
@@ -209,6 +212,7 @@ def chart_values(references: dict[str, str]) -> str:
             "tasks": packs,
             "images": {name: references[name] for name in ENVIRONMENTS},
             "endpoints": SCRIPTED,
+            "allowBaseline": ["agentbench-os"],
         },
         # A checkout's release is for trials, and its own cluster has no storage class.
         "relay": {"storage": {"type": "emptyDir", "size": "2Gi"}},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Coroutine, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Coroutine, List, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
 from .connection import ConnectionLost, Refusal
 from .errors import CandidateError, EnvironmentFailure
@@ -12,7 +12,7 @@ from .running import Running
 from .supervisor import SIGKILL, ShimLimits, Supervisor, Swept
 from .wire import WireError
 
-__all__ = ["Environment", "Executed"]
+__all__ = ["Environment", "Executed", "FileStat"]
 
 T = TypeVar("T")
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -32,6 +32,17 @@ class Executed:
     timed_out: bool
     output_limit: bool
     seconds: float
+
+
+class FileStat(NamedTuple):
+    """A file as its inode has it. ``changed`` is when it last changed in any way, in nanoseconds; no program of a
+    container can set that."""
+
+    path: str
+    mode: int
+    size: int
+    changed: int
+    link: str
 
 
 class Environment:
@@ -144,6 +155,18 @@ class Environment:
         session = await self.asked(self._supervisor.start(argv, variables, cwd, network, limits, 30.0), agent)
         errors = self._stderr.setdefault(session.number, bytearray())
         return Running(self, self._supervisor, session, lambda: bytes(errors), agent)
+
+    def acts(self) -> None:
+        """Say that the agent acts from here on, in a program that was opened before it did."""
+        self._agent_acted = True
+
+    async def stat(self, paths: Sequence[str], agent: bool = False) -> List[FileStat]:
+        """Tell what there is at ``paths`` and below them, links not followed.
+
+        The container's shim looks, not a program that the agent could have replaced.
+        """
+        rows = await self.asked(self._supervisor.stat(paths, 60.0), agent)
+        return [FileStat(*row) for row in rows]
 
     async def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file of the container."""

@@ -18,7 +18,7 @@ from casewarden.core.scoring import CaseResult, weighted_dimensions
 from casewarden.core.validate import validate_manifest
 from casewarden_sdk.contract import Control, check_bits
 from casewarden_sdk.testing import play
-from casewarden_tasks import agentbench_db, agentbench_dcg, agentbench_ltp, durable_kv, support_routing
+from casewarden_tasks import agentbench_db, agentbench_dcg, agentbench_ltp, agentbench_os, durable_kv, support_routing
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples"
 FILES = sorted([*FOLDER.glob("*.yaml"), *FOLDER.glob("agentbench/*.yaml")])
@@ -27,7 +27,7 @@ RUNS = {document["metadata"]["name"]: document["spec"] for document in DOCUMENTS
 FOLDERS = {document["metadata"]["name"]: document["data"] for document in DOCUMENTS if document["kind"] == "ConfigMap"}
 PACKS: dict[str, Any] = {
     module.PACK.id: module.PACK
-    for module in (durable_kv, support_routing, agentbench_db, agentbench_dcg, agentbench_ltp)
+    for module in (durable_kv, support_routing, agentbench_db, agentbench_dcg, agentbench_ltp, agentbench_os)
 }
 PLAYED = [name for name, spec in RUNS.items() if not hasattr(PACKS[spec["task"]["name"]], "kinds")]
 GAMES = [name for name, spec in RUNS.items() if spec["task"]["name"] == agentbench_dcg.PACK.id]

@@ -51,7 +51,8 @@ def told_by_attempts(attempts: Iterable[Mapping[str, Any]]) -> dict[str | None, 
     """Sum up what ``attempt.json`` of each bundle tells, by role; None is the candidate's model."""
     told: dict[str | None, dict[str, int]] = {}
     for attempt in attempts:
-        by_role = {None: attempt.get("usage"), **_object(attempt.get("task_usage"))}
+        by_role: dict[str | None, Any] = {None: attempt.get("usage")}
+        by_role.update(_object(attempt.get("task_usage")))
         for role, usage in by_role.items():
             for name in _COUNTS:
                 amount = _object(usage).get(name)

@@ -124,7 +124,7 @@ class _LocalRun:
             plan, text = await make_plan(pack, seeds, params, self._spec.select.families, self._variables)
         except PlanFailed as error:
             return self._failed(plan_problem=error.why)
-        problem = summary(check_plan(self._spec, seeds, plan, None))
+        problem = summary(check_plan(self._spec, seeds, plan, None)) or _wants_root(plan)
         if problem is not None:
             return self._failed(plan_problem=problem)
         return await self._play(pack, params, text, plan_facts(plan, sha256_bytes(text)))
@@ -311,6 +311,16 @@ def _listens(port: int) -> bool:
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _wants_root(plan: Plan) -> Why | None:
+    """Refuse a task whose agent is root of a container: here it would be root of the machine, or of a user's files."""
+    if any(environment.profile == "baseline" for kind in plan.kinds.values() for environment in kind.environments):
+        message = (
+            f"spec.task: {plan.task.id}: its agent is root of a container, and a local run has none: use a cluster"
+        )
+        return Why(RunReason.PLAN_REFUSED, message)
+    return None
 
 
 def _candidate_of(run: EvalRun, plan: Plan, workspace: Sequence[WorkspaceFile] | None) -> _Candidate:
