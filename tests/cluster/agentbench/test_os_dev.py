@@ -50,7 +50,7 @@ def run(namespace: str, name: str, control: str = "reference", **params: Any) ->
 
 def test_the_reference_passes_what_was_said_beforehand_that_it_passes(kubectl: Kubectl, dev: str) -> None:
     kubectl.apply(run(dev, "dev", split="dev"))
-    status = kubectl.finished(dev, "dev", 400)
+    status = kubectl.finished(dev, "dev", 280)
     assert (status["valid"], status["score"], status["assessed"]) == (True, "1", "26/26"), status
     assert status["attempts"]["environmentRetries"] == 0, status
 

@@ -92,6 +92,28 @@ async def test_files_go_in_and_out(scratch):
             await shell.get(str(scratch / "nope"))
 
 
+async def test_the_shim_tells_what_files_there_are_and_follows_no_link(scratch):
+    folder = scratch / "folder"
+    folder.mkdir()
+    (folder / "file").write_text("12345")
+    (folder / "link").symlink_to("/etc")
+    async with environment(scratch) as shell:
+        found = {Path(item.path).name: item for item in await shell.stat([str(folder), str(scratch / "nothing")])}
+        assert set(found) == {"folder", "file", "link"}
+        assert (found["file"].size, found["link"].link) == (5, "/etc")
+        assert found["file"].changed == (folder / "file").stat().st_ctime_ns
+        assert found["file"].mode == (folder / "file").stat().st_mode
+
+
+async def test_from_the_moment_that_the_agent_is_said_to_act_what_fails_is_its_doing(scratch):
+    async with environment(scratch) as shell:
+        with pytest.raises(EnvironmentFailure):
+            await shell.exec(["/no/such"])
+        shell.acts()
+        with pytest.raises(CandidateError, match="SandboxKilled"):
+            await shell.exec(["/no/such"])
+
+
 async def test_a_sweep_ends_what_a_command_left_behind(scratch):
     async with environment(scratch) as shell:
         program = "import os, time\nif os.fork() == 0:\n  os.setsid(); os.closerange(0, 3); time.sleep(60)"

@@ -20,6 +20,7 @@ from casewarden_tasks.agentbench_db.rows import parse_rows
 DATA = Path(casewarden_tasks.agentbench_db.__file__).parent / "data.jsonl"
 CONTROLS = {control.name: control for control in PACK.controls}
 FAULTS = [control for control in CONTROLS.values() if control.kind == "fault"]
+DO_NOTHING = ("null-agent", "crashing-agent")
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "packs" / "agentbench-db.md"
 
 
@@ -31,10 +32,13 @@ def server() -> Iterator[LocalMariaDB]:
 
 @pytest.fixture(scope="module")
 def judged(server: LocalMariaDB) -> dict[str, list[Verdict]]:
-    """The verdicts of every control over every case."""
+    """The verdicts of every control over every case; of those that do nothing, over some of each kind."""
     pack = DirectDb(server)
     cases = pack.cases(0, {})
-    return {name: [play(pack, case, control).verdict for case in cases] for name, control in CONTROLS.items()}
+    return {
+        name: [play(pack, case, control).verdict for case in (cases[::5] if name in DO_NOTHING else cases)]
+        for name, control in CONTROLS.items()
+    }
 
 
 def test_the_reference_resolves_every_case(judged: dict[str, list[Verdict]]) -> None:
@@ -52,7 +56,7 @@ def test_a_fault_is_caught_in_its_target_and_breaks_what_it_declares_and_nothing
 
 
 def test_neither_the_null_agent_nor_the_crashing_agent_resolves_a_case(judged: dict[str, list[Verdict]]) -> None:
-    for name in ("null-agent", "crashing-agent"):
+    for name in DO_NOTHING:
         assert {verdict.status for verdict in judged[name]} == {AGENT_ERROR}
 
 
@@ -62,8 +66,8 @@ def test_the_page_for_users_lists_every_control_with_the_number_of_cases_that_ca
     lines = PAGE.read_text().splitlines()
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines if line.startswith("| ")]
     told = {row[0]: row[3] for row in rows if row[0] in CONTROLS}
-    seen = {name: str(sum(not verdict.passed for verdict in verdicts)) for name, verdicts in judged.items()}
-    assert told == seen
+    caught = {name: str(sum(not verdict.passed for verdict in verdicts)) for name, verdicts in judged.items()}
+    assert told == {**caught, **dict.fromkeys(DO_NOTHING, "all")}
 
 
 async def test_the_gold_statements_of_the_data_give_its_labels(server: LocalMariaDB) -> None:
