@@ -111,12 +111,13 @@ test-agentbench: setup ## What is tested on AgentBench's own data, a checkout th
 	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/agentbench
 
 .PHONY: soak
-soak: setup ## What takes too long for every change: the API server away for three minutes
+soak: setup ## What takes too long for every change: the API server away for minutes, whole audits through a restart
 	export CLUSTER_NAME=$(TEST_CLUSTER) CASEWARDEN_SOAK_SECONDS=180; \
 	trap 'dev/cluster down' EXIT; \
 	dev/cluster up; \
 	dev/cluster load; \
-	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/test_outcomes.py -k api_server
+	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/test_outcomes.py -k api_server; \
+	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/soak
 
 .PHONY: bench
 bench: setup ## Measure what the operator and its pods cost; JSON in dev/bench/results/

@@ -54,9 +54,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
     if verb == "plan":
         return verbs.plan(pack, sys.stdout, os.environ)
-    if verb == "aggregate":
-        return verbs.aggregate(pack, sys.stdin, sys.stdout, os.environ)
-    return verbs.grade(pack, sys.stdin, sys.stdout)
+    run = verbs.grade if verb == "grade" else verbs.aggregate
+    return run(pack, sys.stdin, sys.stdout, os.environ)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ PACKS: dict[str, Any] = {
     )
 }  # fmt: skip
 PLAYED = [name for name, spec in RUNS.items() if not spec["task"]["name"].startswith("agentbench-")]
+GAMES = [name for name, spec in RUNS.items() if spec["task"]["name"] == agentbench_dcg.PACK.id]
 CATALOGUE = Catalogue.model_validate(
     {
         "tasks": {name: {"image": "tasks:1"} for name in PACKS},
@@ -83,6 +84,19 @@ def test_an_example_comes_to_the_score_that_its_page_tells(name: str) -> None:
         results.append(CaseResult(tuple(case.dimensions), verdict.status, check_bits(verdict.checks)))
     score = weighted_dimensions({key: Decimal(weight) for key, weight in pack.dimensions.items()}, results)
     assert score.score == told()[name]
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_an_example_of_the_card_game_comes_to_the_score_that_its_page_tells(name: str) -> None:
+    pack, spec = agentbench_dcg.PACK, RUNS[name]
+    (seed,) = spec["seeds"]["values"]
+    rows = []
+    for case in pack.cases(seed, {}):
+        played = play(pack, case, program_of(spec), seed=seed)
+        output = played.record["output"]
+        rows.append({"seed": seed, "repeat": 0, "params": {}, "index": output["index"],
+                     "status": played.verdict.status, "output": output})  # fmt: skip
+    assert pack.aggregate(rows)["score"] == told()[name]
 
 
 @pytest.mark.parametrize("name", FOLDERS)

@@ -75,6 +75,8 @@ def support_action(messages: list[dict[str, Any]], *, closes: bool = True) -> di
 def puzzle_judge(messages: list[dict[str, Any]]) -> str:
     """Host lateral thinking puzzles by a script: a claim is true, and says what its words say."""
     asked = messages[-1]["content"]
+    if asked.endswith('Question: "Was the man playing a game?"'):
+        return "Yes"
     if asked.startswith("A new game."):
         claimed = 'Question: "Is this a part of what really happened'
         denied = 'Question: "Is it wrong that'

@@ -26,7 +26,7 @@ def scripted_models(kubectl: Kubectl, python_image: str) -> Iterator[Callable[[]
         "runAsUser": 65530,
         "seccompProfile": {"type": "RuntimeDefault"},
     }
-    kubectl("delete", "pod", "models", "-n", MODELS, "--ignore-not-found", "--grace-period=0", "--force")
+    kubectl("delete", "pod", "models", "-n", MODELS, "--ignore-not-found", "--grace-period=0", "--force", check=False)
     kubectl("wait", "--for=delete", f"namespace/{MODELS}", "--timeout=60s", seconds=70, check=False)
     kubectl.apply(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": MODELS}},

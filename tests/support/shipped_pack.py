@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -23,9 +24,12 @@ sys.exit(main(["{name}:PACK", *sys.argv[1:]]))
 """
 
 
-def command_of(module: ModuleType) -> list[str]:
-    """Return the command of a task image that writes the module, whose ``PACK`` imports the SDK alone, and plays it."""
-    source = base64.b64encode(zlib.compress(Path(str(module.__file__)).read_bytes())).decode()
+def command_of(module: ModuleType, change: Callable[[bytes], bytes] = lambda source: source) -> list[str]:
+    """Return the command of a task image that writes the module, whose ``PACK`` imports the SDK alone, and plays it.
+
+    ``change`` makes another version of its source.
+    """
+    source = base64.b64encode(zlib.compress(change(Path(str(module.__file__)).read_bytes()))).decode()
     name = module.__name__.rpartition(".")[2]
     return ["python3", "-B", "-c", _BOOT.format(name=name, source=source)]
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import re
 import sys
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -133,9 +134,9 @@ class AgentBenchPack:
             raise ContractError(f"spec.seeds: {self.id} reads a data set, which has the one seed 0; got {seed}")
         with self._made(params, seed) as task:
             made = [self._case(task, index, params, seed) for index in task.get_indices()]
-        twice = {case.id for case in made if [other.id for other in made].count(case.id) > 1} if made else set()
+        twice = [name for name, count in Counter(case.id for case in made).items() if count > 1]
         if twice:
-            raise ContractError(f"{self.id}: get_indices has {sorted(twice)[0]!r} twice")
+            raise ContractError(f"{self.id}: get_indices has {twice[0]!r} twice")
         if not made:
             raise ContractError(f"{self.id}: get_indices is empty: the data set has no sample")
         return made

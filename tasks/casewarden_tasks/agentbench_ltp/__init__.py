@@ -88,6 +88,7 @@ class PuzzlePack(AgentBenchPack):
             "judge_calls": judge["calls"],
             "judge_judgements": judge["judgements"],
             "judge_flips": judge["flipped"],
+            "judge_unclear": judge["unclear"],
         }
 
     def explain(self, case: Case, output: TaskOutput, facts: Mapping[str, Any]) -> str | None:

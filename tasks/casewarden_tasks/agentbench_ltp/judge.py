@@ -1,7 +1,12 @@
 """The host's judgement: a model that knows the truth answers questions, and says what was found out.
 
-It is asked through ``ask``, which returns its text. Whatever it does wrong is an ``EnvironmentFailure``: never the
-agent's. Each yes or no is asked ``repeats`` times and the majority counts; where the answers differ, that is a *flip*.
+It is asked through ``ask``, which returns its text. Each yes or no is asked ``repeats`` times and the majority counts;
+where the answers differ, that is a *flip*.
+
+An answer that cannot be understood three times in a row may be the judge's fault, or that of a question which is made
+to confuse it. A question of our own tells: a judge that cannot answer that either has failed, which is an
+``EnvironmentFailure`` and never the agent's; else the answer is taken for "irrelevant". So no agent can have its case
+dealt anew by what it asks.
 """
 
 from __future__ import annotations
@@ -54,14 +59,14 @@ said. Answer with exactly one word: Yes or No."""
 class Judge:
     """The judge of one game; counts what it was asked and how often it did not agree with itself.
 
-    ``lenient`` takes any answer that is neither yes nor no for "irrelevant", as v0.2 does; otherwise an answer that
-    cannot be understood is asked for again, and three such in a row are a failure.
+    ``lenient`` takes any answer that is neither yes nor no for "irrelevant" at once, as v0.2 does.
     """
 
     def __init__(self, puzzle: Puzzle, ask: Ask, repeats: int = 1, lenient: bool = False) -> None:
         self.calls = 0
         self.judgements = 0
         self.flipped = 0
+        self.unclear = 0
         self.flips: list[dict[str, Any]] = []
         self._puzzle = puzzle
         self._ask = ask
@@ -86,14 +91,14 @@ class Judge:
     async def statement(self, question: str, answer: str) -> str:
         """Return what a question and its answer, yes or no, come to as a statement."""
         quoted = json.dumps(question, ensure_ascii=False)
-        return await self._text(f"{_STATE[answer]}\nQuestion: {quoted}\nStatement:")
+        return await self._text(f"{_STATE[answer]}\nQuestion: {quoted}\nStatement:") or f"{question} {answer}"
 
     async def merged(self, statements: Sequence[str]) -> str:
         """Return one sentence for several."""
         if len(statements) == 1:
             return statements[0]
         listed = "\n".join(f"- {statement}" for statement in statements)
-        return await self._text(f"{_MERGE}\n{listed}\nSentence:")
+        return await self._text(f"{_MERGE}\n{listed}\nSentence:") or " ".join(statements)
 
     async def contains(self, statement: str, key: str) -> bool:
         """Tell whether a statement says all that a key says."""
@@ -102,7 +107,13 @@ class Judge:
 
     def to_json(self) -> dict[str, Any]:
         """Return how much was asked, and the flips: the first ones with all their answers."""
-        return {"calls": self.calls, "judgements": self.judgements, "flipped": self.flipped, "flips": self.flips}
+        return {
+            "calls": self.calls,
+            "judgements": self.judgements,
+            "flipped": self.flipped,
+            "unclear": self.unclear,
+            "flips": self.flips,
+        }
 
     async def _judgement(
         self, messages: Sequence[Mapping[str, str]], allowed: Sequence[str], about: str
@@ -122,27 +133,42 @@ class Judge:
         text = ""
         for _ in range(_TRIES):
             text = await self._asked(messages)
-            match = _WORD.match(text)
-            word = match.group(1).lower() if match else ""
+            word = _word_of(text)
             if word in allowed:
                 return word, text
             if self._lenient:
-                return (IRRELEVANT if IRRELEVANT in allowed else NO), text
-        raise _nonsense(text, " or ".join(word.capitalize() for word in allowed))
+                break
+        else:
+            await self._must_be_sane(text)
+        return (IRRELEVANT if IRRELEVANT in allowed else NO), text
 
     async def _text(self, request: str) -> str:
+        """Return a statement, empty where the judge has none for this request and one for others."""
         for _ in range(_TRIES):
             text = " ".join((await self._asked([{"role": "user", "content": request}])).split())
             if text:
                 return text
-        raise _nonsense("", "a statement")
+        await self._must_be_sane("")
+        return ""
+
+    async def _must_be_sane(self, said: str) -> None:
+        """Ask what has nothing of the agent's in it; ``EnvironmentFailure`` where that is not answered either."""
+        self.unclear += 1
+        question = {"role": "user", "content": _EXAMPLE[0][1]}
+        for _ in range(_TRIES):
+            if _word_of(await self._asked([{"role": "system", "content": _HOST}, question])) == YES:
+                return
+        raise EnvironmentFailure(
+            "ModelUnavailable",
+            f"the judge answered {said[:_SHOWN]!r} where something else was wanted, {_TRIES} times in a row, and does "
+            "not answer our own example with Yes either: name a model that follows instructions",
+        )
 
     async def _asked(self, messages: Sequence[Mapping[str, str]]) -> str:
         self.calls += 1
         return (await self._ask(messages)).strip()
 
 
-def _nonsense(text: str, wanted: str) -> EnvironmentFailure:
-    return EnvironmentFailure(
-        "ModelUnavailable", f"the judge answered {text[:_SHOWN]!r} where {wanted} was wanted, {_TRIES} times in a row"
-    )
+def _word_of(text: str) -> str:
+    match = _WORD.match(text)
+    return match.group(1).lower() if match else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,13 +14,15 @@ from casewarden_sdk.testing import Played, play
 from casewarden_tasks.agentbench_dcg import PACK
 from casewarden_tasks.agentbench_dcg.task import CardGame
 
+CASES = PACK.cases(17, {})
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "packs" / "agentbench-dcg.md"
 FAULTS = [control for control in PACK.controls if control.kind == "fault"]
 
 
 @functools.cache
 def played(name: str) -> tuple[Played, ...]:
     control = next(control for control in PACK.controls if control.name == name)
-    return tuple(play(PACK, case, control, seed=17) for case in PACK.cases(17, {"test_time": 2}))
+    return tuple(play(PACK, case, control, seed=17) for case in CASES)
 
 
 def failed(control: Control) -> set[str]:
@@ -32,9 +35,9 @@ def statuses(name: str) -> set[tuple[str, str | None, str]]:
 
 def aggregated(name: str) -> Any:
     rows = [
-        {"seed": 17, "repeat": 0, "params": {"test_time": 2}, "index": case.content["index"],
+        {"seed": 17, "repeat": 0, "params": {}, "index": case.content["index"],
          "status": one.verdict.status, "output": one.record["output"]}
-        for case, one in zip(PACK.cases(17, {"test_time": 2}), played(name), strict=True)
+        for case, one in zip(CASES, played(name), strict=True)
     ]  # fmt: skip
     return PACK.aggregate(rows)
 
@@ -43,7 +46,7 @@ def test_the_reference_resolves_every_case_with_the_score_1() -> None:
     assert statuses("reference") == {("passed", None, "completed")}
     assert aggregated("reference")["score"] == "1"
     assert aggregated("reference")["overall"]["custom"] == {
-        "win_round": 8, "total_round": 8, "win_rate": 1.0, "damage_rate": 1.0, "score": 1.0,
+        "win_round": 20, "total_round": 20, "win_rate": 1.0, "damage_rate": 1.0, "score": 1.0,
     }  # fmt: skip
 
 
@@ -63,6 +66,17 @@ def test_a_fault_is_caught_in_its_target_and_breaks_what_it_declares_and_nothing
     assert failed(fault) == {fault.target, *fault.collateral}
     broken = any(one.verdict.status == "agent_error" for one in played(fault.name))
     assert broken == fault.protocol_fault
+
+
+def test_the_page_for_users_lists_every_control_with_its_detecting_cases_and_its_score() -> None:
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in PAGE.read_text().splitlines()]
+    told = {row[0]: (row[3], row[4]) for row in rows if row[0] in {control.name for control in PACK.controls}}
+    seen = {}
+    for control in PACK.controls:
+        caught = sum(one.verdict.checks.get(control.target or "") is False for one in played(control.name))
+        detected = {"reference": "–", "fault": str(caught)}.get(control.kind, "all")
+        seen[control.name] = (detected, aggregated(control.name)["score"])
+    assert told == seen
 
 
 def test_the_last_table_is_kept_as_a_picture() -> None:

@@ -22,7 +22,7 @@ from casewarden_tasks.agentbench_ltp.task import Puzzles
 
 FAULTS = [control for control in PACK.controls if control.kind == "fault"]
 CASES = PACK.cases(0, {})
-SOME = (CASES[0], CASES[8], CASES[21])  # of each level one
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "packs" / "agentbench-ltp.md"
 
 
 def judge(body: Any) -> str:
@@ -35,17 +35,15 @@ def control_of(name: str) -> Control:
 
 @functools.cache
 def played(name: str) -> tuple[Played, ...]:
-    cases = CASES if name == "reference" else SOME
-    return tuple(play(PACK, case, control_of(name), models={"judge": judge}) for case in cases)
+    return tuple(play(PACK, case, control_of(name), models={"judge": judge}) for case in CASES)
 
 
 def aggregated(name: str) -> Any:
-    cases = CASES if name == "reference" else SOME
     return PACK.aggregate(
         [
             {"seed": 0, "repeat": 0, "params": {}, "index": case.content["index"], "status": one.verdict.status,
              "output": one.record["output"]}
-            for case, one in zip(cases, played(name), strict=True)
+            for case, one in zip(CASES, played(name), strict=True)
         ]
     )  # fmt: skip
 
@@ -77,6 +75,17 @@ def test_a_fault_is_caught_in_its_target_and_breaks_what_it_declares_and_nothing
     assert {one.verdict.status for one in played(fault.name)} == {"failed"}
 
 
+def test_the_page_for_users_lists_every_control_with_its_detecting_cases_and_its_score() -> None:
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in PAGE.read_text().splitlines()]
+    told = {row[0]: (row[3], row[4]) for row in rows if row[0] in {control.name for control in PACK.controls}}
+    seen = {}
+    for control in PACK.controls:
+        caught = sum(one.verdict.checks.get(control.target or "") is False for one in played(control.name))
+        detected = {"reference": "–", "fault": str(caught)}.get(control.kind, "all")
+        seen[control.name] = (detected, aggregated(control.name)["score"])
+    assert told == seen
+
+
 def test_a_game_that_ends_by_its_rounds_reached_the_tasks_limit() -> None:
     assert {one.record["output"]["status"] for one in played("misses-the-last")} == {"task limit reached"}
     verdict = played("misses-the-last")[-1].verdict
@@ -85,7 +94,7 @@ def test_a_game_that_ends_by_its_rounds_reached_the_tasks_limit() -> None:
 
 
 def test_a_judge_that_answers_nonsense_is_the_environments_failure() -> None:
-    result = play(PACK, SOME[0], control_of("reference"), models={"judge": lambda _: "Perhaps."})
+    result = play(PACK, CASES[0], control_of("reference"), models={"judge": lambda _: "Perhaps."})
     assert (result.verdict.status, result.verdict.reason) == ("environment_error", "ModelUnavailable")
     assert "the judge answered 'Perhaps.'" in str(result.verdict.error)
 
@@ -94,7 +103,7 @@ def test_a_judge_that_fails_is_too() -> None:
     def away(_: Any) -> str:
         raise EnvironmentFailure("ModelUnavailable", "gone")
 
-    assert play(PACK, SOME[0], control_of("reference"), models={"judge": away}).verdict.status == "environment_error"
+    assert play(PACK, CASES[0], control_of("reference"), models={"judge": away}).verdict.status == "environment_error"
 
 
 def test_repeats_of_the_judge_are_counted_and_its_flips_are_shown() -> None:
@@ -148,6 +157,14 @@ def test_a_data_set_takes_the_place_of_our_own(dataset: str) -> None:
     assert [case.content["puzzle"]["answer_keys"] for case in cases] == [["One"], ["Two"]]
     path = "data/lateralthinkingpuzzle/dev.xlsx"
     assert len(PACK.cases(0, {"dataset": dataset, "filepath": path})) == 2
+
+
+def test_the_reference_of_a_data_set_knows_its_puzzles(dataset: str) -> None:
+    plan = build_plan(PACK, [0], {"dataset": dataset, "split": "dev"})
+    (reference,) = [control for control in plan["controls"] if control["kind"] == "reference"]
+    case = PACK.cases(0, {"dataset": dataset, "split": "dev"})[1]
+    result = play(PACK, case, reference["files"], models={"judge": judge})
+    assert result.record["output"]["result"]["history"][0]["question"].endswith("than it sounds: Two?")
 
 
 @pytest.mark.parametrize(
