@@ -30,6 +30,7 @@ from casewarden.core.model import (
 )
 from casewarden.core.observe import observe
 from casewarden.core.policies.retry import standing
+from casewarden.core.standings import Standings
 from casewarden.core.step import step
 
 IN_FLIGHT_SECONDS = 30.0
@@ -128,6 +129,7 @@ class World:
         self.stopped: set[str] = set()
         self.blocked_until = 0.0
         self.failing: FinishRun | None = None
+        self.counted: Standings | None = None
         self.store_away_since: float | None = None
         self.wake_at: float | None = None
 
@@ -239,7 +241,10 @@ class World:
         if any(until_ <= self.now for until_ in self.in_flight.values()):
             # The watch lags by less than an unseen create is waited for.
             self.sync()
-        result = step(self.view(), self.now)
+        view = self.view()
+        self.counted = Standings.of(view.cases, view.rows, view.policy, self.counted)
+        result = step(view, self.now, self.counted)
+        assert result == step(view, self.now), "what was counted row by row differs from the count of all rows"
         self.refusals, self.failing, self.wake_at = [], result.failing, result.wake_at
         assert result.wake_at is None or result.wake_at > self.now
         assert [type(action) for action in result.actions].count(SetWait) == (0 if self._is_abandoned(result) else 1)
