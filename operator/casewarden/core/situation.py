@@ -137,3 +137,9 @@ class Situation:
     def superfluous(self) -> tuple[PodRecord, ...]:
         """Living pods of open attempts whose case is settled already."""
         return tuple(pod for pod in self.alive if pod.attempt is not None and pod.attempt.case in self.settled)
+
+    @property
+    def forsaken(self) -> tuple[PodRecord, ...]:
+        """Living pods whose driver waits for a candidate's container that is dead."""
+        due = ((pod, facts.forsaken_at(pod)) for pod in self.alive)
+        return tuple(pod for pod, at in due if at is not None and at <= self.now)

@@ -41,7 +41,7 @@ class Standings:
     def of(
         cls, cases: tuple[CaseKey, ...], rows: Sequence[LedgerRow], policy: RunPolicy, before: Standings | None = None
     ) -> Standings:
-        """Return the standings by these rows: those from ``before``, brought up to date, where it saw the first of them.
+        """Return the standings by these rows: those of ``before``, brought up to date, where it saw the first rows.
 
         ``before`` is not to be used any more then.
         """

@@ -150,7 +150,11 @@ def _judge(run: Situation, waits: dict[AttemptKey, Pending], failing: FinishRun 
 def _stopped(run: Situation, pod: PodRecord, failing: FinishRun | None) -> str | None:
     if failing is not None:
         return failing.reason
-    return AttemptReason.SUSPENDED if run.view.policy.suspend or pod.uid in run.view.stopped else None
+    if facts.was_forsaken(pod):
+        return None
+    # One that may have been stopped for its dead container draws on a budget, whatever the clocks say.
+    stopped = pod.uid in run.view.stopped and not facts.never_played(pod)
+    return AttemptReason.SUSPENDED if run.view.policy.suspend or stopped else None
 
 
 def _over(run: Situation, waits: dict[AttemptKey, Pending]) -> Iterator[tuple[AttemptKey, PodRecord, bool]]:
@@ -205,6 +209,7 @@ def _stops(run: Situation, failing: FinishRun | None) -> Iterator[DeletePod]:
         yield from stop(run.alive, "the run is suspended")
     else:
         yield from stop(run.superfluous, "its case is settled")
+        yield from stop(run.forsaken, "its candidate's container died before anything ran in it")
 
 
 def _wait(run: Situation, refused: SetWait | FinishRun | None, waits: dict[AttemptKey, Pending]) -> SetWait:
@@ -270,6 +275,7 @@ def _wake_at(run: Situation, waits: dict[AttemptKey, Pending], wait: SetWait) ->
         *(item.until for item in run.view.in_flight),
         *(item.until for item in waits.values()),
         *(facts.will_end(pod) for pod in run.alive),
+        *(facts.forsaken_at(pod) for pod in run.alive),
         *(pod.deleted_at + facts.STUCK_SECONDS for _, pod in run.recorded_pods if pod.deleted_at is not None),
         *run.standings.not_before.values(),
     ]

@@ -75,6 +75,34 @@ FACTS = [
         3, "verdict", "ShimLost",
     ),
     Fact(
+        "its container died before the driver began",
+        pod(None, terminated("candidate", 137, at=9), terminated("task", 143, at=60), deleted=50),
+        9, "environment", "EvidenceFailed",
+    ),
+    Fact(
+        "its container was killed for memory before the driver began",
+        pod(
+            None, terminated("candidate", 137, "OOMKilled", at=9),
+            terminated("task", 3, message=_refusal("EvidenceFailed"), at=15),
+        ),
+        9, "environment", "EvidenceFailed",
+    ),
+    Fact(
+        "its container died while the task's image was pulled",
+        pod(None, terminated("candidate", 2, at=50), waiting("task"), deleted=80, phase="Failed"),
+        9, "environment", "EvidenceFailed",
+    ),
+    Fact(
+        "its shim gave up, and the pod was stopped for it",
+        pod(None, terminated("candidate", 1, at=70), terminated("task", 143, at=100), deleted=95),
+        9, "environment", "EvidenceFailed",
+    ),
+    Fact(
+        "somebody deleted the pod while it started",
+        pod(None, terminated("candidate", 137, at=9), terminated("task", 143, at=12), deleted=8),
+        7, "interruption", "Deleted",
+    ),
+    Fact(
         "evicted for the storage of what it acts upon",
         _evicted('Container env-db exceeded its local ephemeral storage limit "1Gi". '),
         4, "verdict", "SandboxKilled",
