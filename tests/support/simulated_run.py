@@ -55,6 +55,7 @@ class SimulatedPod:
     status: dict[str, Any] = field(default_factory=dict)
     conditions: tuple[dict[str, Any], ...] = ()
     last_heard: PodRecord | None = None
+    died: float | None = None
 
     def record(self) -> PodRecord:
         """Return what the API server has of it."""
@@ -66,9 +67,12 @@ class SimulatedPod:
         if state == "pending":
             containers = [pj.waiting("candidate"), pj.waiting("task")]
         elif state == "ended":
-            containers = [pj.terminated("task", self.exit_code or 0, message=self.message, at=self.ended)]
+            since = 10 if self.died is None else self.died
+            containers = [pj.terminated("task", self.exit_code or 0, message=self.message, at=self.ended, since=since)]
         else:
-            containers = [pj.running("task", self.created)]
+            containers = [pj.running("task", self.created if self.died is None else self.died)]
+        if self.died is not None and state != "pending":
+            containers = [pj.terminated("candidate", 137, at=self.died), containers[-1]]
         self.last_heard_state = state
         record = observe(
             pj.pod_json(
@@ -293,7 +297,8 @@ class World:
         if pod is None:
             return
         recorded = pod.key in {row.key for row in self.rows}
-        is_stop = "run is suspended" in action.why or "run fails" in action.why or "case is settled" in action.why
+        stops = ("run is suspended", "run fails", "case is settled", "died before anything ran")
+        is_stop = any(words in action.why for words in stops)
         assert recorded or is_stop, f"{pod.key} is deleted before it is recorded"
         self.stopped.add(action.uid)
         if action.grace_seconds == 0:

@@ -14,10 +14,10 @@ from casewarden.api.reasons import AttemptReason, RunReason
 from casewarden.core.model import ContainerRecord, PodCondition, PodRecord
 
 __all__ = [
-    "CANDIDATE_SHM", "CANDIDATE_TMP", "ENVIRONMENT_PREFIX", "OVERDUE_SECONDS", "SKEW_SECONDS", "STATE", "STOPPED",
-    "STUCK_SECONDS", "Trouble", "disruption", "ended_by_itself", "forsaken_at", "has_ended", "is_oom_killed",
-    "is_shim_killed", "never_played", "past_deadline", "start_trouble", "storage_culprit", "task_of", "was_deleted",
-    "was_forsaken", "was_told_to_stop", "will_end",
+    "CANDIDATE_SHM", "CANDIDATE_TMP", "ENVIRONMENT_PREFIX", "FORSAKEN_SECONDS", "OVERDUE_SECONDS", "SKEW_SECONDS",
+    "STATE", "STOPPED", "STUCK_SECONDS", "Trouble", "disruption", "ended_by_itself", "forsaken_at", "has_ended",
+    "is_oom_killed", "is_shim_killed", "never_played", "past_deadline", "start_trouble", "storage_culprit", "task_of",
+    "was_deleted", "was_forsaken", "was_told_to_stop", "will_end",
 ]  # fmt: skip
 
 STATE: Final = "state"
