@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import signal
 import subprocess
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from support import sandbox_pack
-from support.kubectl import Kubectl, evalrun, workspace
+from support import sandbox_pack, strikes
+from support.kubectl import Kubectl, condition, evalrun, message, reason, workspace
 
 SYSTEM = "casewarden-system"
 # The task image has no such pack, so the container writes it first. What it is graded by is still its own file.
@@ -38,14 +40,29 @@ def sandbox(kubectl: Kubectl) -> Iterator[Sandbox]:
     """The release with that task."""
     before = kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"]
     catalogue = yaml.safe_load(before)
-    source = base64.b64encode(zlib.compress(Path(sandbox_pack.__file__).read_bytes())).decode()
-    catalogue["tasks"]["sandbox"] = {
-        "image": catalogue["tasks"]["durable-kv"]["image"],
-        "command": ["python3", "-B", "-c", BOOT.format(source=source)],
-    }
+    catalogue["tasks"]["sandbox"] = _offered(catalogue, Path(sandbox_pack.__file__).read_text())
+    catalogue["tasks"]["rooted"] = _offered(catalogue, _rooted())
+    catalogue["allowBaseline"] = ["rooted"]
     offer(kubectl, yaml.safe_dump(catalogue))
     yield Sandbox("sandbox", catalogue["images"]["python"])
     offer(kubectl, before)
+
+
+def _offered(catalogue: dict[str, Any], source: str) -> dict[str, Any]:
+    packed = base64.b64encode(zlib.compress(source.encode())).decode()
+    return {
+        "image": catalogue["tasks"]["durable-kv"]["image"],
+        "command": ["python3", "-B", "-c", BOOT.format(source=packed)],
+    }
+
+
+def _rooted() -> str:
+    """Return the pack as one whose environment runs as root."""
+    source = Path(sandbox_pack.__file__).read_text()
+    for old, new in (('id = "sandbox"', 'id = "rooted"'), ('"profile": "restricted"', '"profile": "baseline"')):
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    return source
 
 
 def offer(kubectl: Kubectl, catalogue: str) -> None:
@@ -90,3 +107,33 @@ def test_the_driver_works_in_an_environment_and_an_agent_that_kills_it_has_faile
     ended = {item["name"]: item["state"]["terminated"] for item in pod["status"]["containerStatuses"]}
     assert ended["env-shell"]["exitCode"] == 143
     assert ended["task"]["exitCode"] == 0
+
+
+def test_an_environment_that_dies_before_the_agents_first_action_is_not_the_agents(
+    kubectl: Kubectl, namespace: str, sandbox: Sandbox
+) -> None:
+    kubectl.apply(
+        workspace(namespace, "struck", {"main.py": sandbox_pack.THINKS}),
+        evalrun(namespace, "struck", task={"name": sandbox.task}, seeds={"values": [1]},
+                candidate={"program": {"workspace": {"configMap": "struck"}}}),
+    )  # fmt: skip
+    pod = strikes.play(kubectl, namespace, "struck")
+    # Only the shim of an environment waits so long for its driver.
+    os.kill(strikes.process(pod, "7200"), signal.SIGKILL)
+    status = kubectl.finished(namespace, "struck")
+    found = [(row["kind"], row["status"], row["reason"]) for row in strikes.ledger(kubectl, namespace, "struck")]
+    assert found == [("environment", "environment_error", "EnvironmentFailed"), ("verdict", "passed", None)]
+    assert (status["score"], status["attempts"]["environmentRetries"]) == ("1", 1)
+
+
+def test_pods_that_pod_security_refuses_fail_the_run(kubectl: Kubectl, namespace: str, sandbox: Sandbox) -> None:
+    """The administrator allows the pack's environment to be root, and the namespace does not."""
+    program = {"image": sandbox.python, "argv": ["python3", "-I", "-c", sandbox_pack.REFERENCE]}
+    kubectl.apply(
+        evalrun(namespace, "root", task={"name": "rooted"}, seeds={"values": [1]}, candidate={"program": program})
+    )
+    status = kubectl.finished(namespace, "root", 90)
+    assert (condition(status, "Failed"), reason(status, "Failed")) == ("True", "Refused")
+    assert "PodSecurity" in message(status, "Failed")
+    assert "score" not in status
+    assert ("Warning", "Refused") in strikes.events(kubectl, namespace, "root")

@@ -63,6 +63,13 @@ def killed(word: str) -> Strike:
     return strike
 
 
+def out_of_memory(word: str) -> Strike:
+    def strike(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
+        strikes.starve(strikes.process(pod, word))
+
+    return strike
+
+
 EVIDENCE, CANDIDATE, TASK = "casewarden.casepod", "shim", "drive"
 LOST_ONCE = ("environment", "environment_error")
 VERDICT = ("verdict", "failed", None)
@@ -87,6 +94,8 @@ FACTS = {
     "own-volume-full": Fact(own_volume_full, [(*BY_ITS_OWN, "StorageLimit")]),
     "deleted": Fact(deleted, [("interruption", "environment_error", "Deleted"), VERDICT]),
     "recorder-killed": Fact(killed(EVIDENCE), [(*LOST_ONCE, "EvidenceFailed"), VERDICT]),
+    "recorder-out-of-memory": Fact(out_of_memory(EVIDENCE), [(*LOST_ONCE, "EvidenceFailed"), VERDICT]),
+    "driver-out-of-memory": Fact(out_of_memory(TASK), [(*LOST_ONCE, "TaskFailed"), VERDICT]),
     "driver-killed": Fact(killed(TASK), [(*LOST_ONCE, "TaskFailed"), VERDICT]),
     "candidate-killed": Fact(killed(CANDIDATE), [(*BY_ITS_OWN, "ShimLost")]),
     "environment-budget-spent": Fact(
@@ -149,6 +158,28 @@ def test_who_caused_it_decides_what_becomes_of_it(kubectl: Kubectl, struck: str,
     assert status["attempts"]["environmentRetries"] == environment
     assert status["score"] == (NOTHING if fact.rows[-1] == VERDICT else BROKEN if name != "own-volume-full" else "0")
     assert condition(status, "Passed") == "False"
+
+
+@pytest.mark.parametrize("container", ["recorder", "driver"])
+def test_of_a_container_that_was_out_of_memory_the_row_says_so(kubectl: Kubectl, struck: str, container: str) -> None:
+    first = strikes.ledger(kubectl, struck, f"{container}-out-of-memory")[0]
+    assert "137 OOMKilled" in first["error"], first
+
+
+def test_a_candidates_container_that_dies_before_anything_ran_in_it_is_the_environments(
+    kubectl: Kubectl, namespace: str
+) -> None:
+    run(kubectl, namespace, "early", 1)
+    (pod,) = kubectl.until(
+        lambda: kubectl.pods_of(namespace, "early"), 90, lambda: kubectl.picture(namespace), pause=0.05
+    )
+    os.kill(strikes.as_it_starts(pod, CANDIDATE), signal.SIGKILL)
+    struck_at = time.monotonic()
+    kubectl.until(lambda: rows(kubectl, namespace, "early"), 60, lambda: kubectl.picture(namespace))
+    assert time.monotonic() - struck_at < 60, "the driver waits for a shim for 900 s"
+    status = kubectl.finished(namespace, "early")
+    assert rows(kubectl, namespace, "early") == [(*LOST_ONCE, "EvidenceFailed"), VERDICT]
+    assert status["score"] == NOTHING
 
 
 def test_a_finished_pod_that_is_drained_keeps_its_verdict(kubectl: Kubectl, namespace: str) -> None:

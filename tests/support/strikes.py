@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,6 +93,50 @@ def process(pod: dict[str, Any], word: str) -> int:
             continue
     assert found, f"no process of pod {uid} with {word!r} in its command is on this machine"
     return found[0]
+
+
+def as_it_starts(pod: dict[str, Any], word: str, seconds: float = 60) -> int:
+    """Wait for the first process of one of the pod's containers and return it within milliseconds of its start."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return process(pod, word)
+        except AssertionError:
+            if time.monotonic() > end:
+                raise
+
+
+_HOG = """
+import pathlib, sys
+sys.stdin.read()
+state, held = pathlib.Path(f"/proc/{sys.argv[1]}/stat"), []
+while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in "ZX":
+    held.append(bytearray(b"x" * (1 << 20)))
+"""
+
+
+def starve(pid: int, seconds: float = 60) -> None:
+    """Use up the memory of a process's container from outside, so that the kernel kills this very process for it."""
+    folder = _memory_cgroup(pid)
+    with subprocess.Popen([sys.executable, "-c", _HOG, str(pid)], stdin=subprocess.PIPE) as hog:
+        try:
+            (folder / "cgroup.procs").write_text(str(hog.pid))
+            # The kernel chooses by use and by this, in thousandths of the limit: the whole limit is more than any use.
+            Path(f"/proc/{hog.pid}/oom_score_adj").write_text("0")
+            Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
+            hog.communicate(timeout=seconds)
+        finally:
+            hog.kill()
+
+
+def _memory_cgroup(pid: int) -> Path:
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, kinds, path = line.split(":", 2)
+        if "memory" in kinds.split(","):
+            return Path(f"/sys/fs/cgroup/memory{path}")
+        if not kinds and (folder := Path(f"/sys/fs/cgroup{path}")).joinpath("memory.max").exists():
+            return folder
+    raise AssertionError(f"process {pid} is in no memory cgroup that this machine shows")
 
 
 @contextmanager

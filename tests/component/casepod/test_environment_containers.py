@@ -141,6 +141,17 @@ async def test_a_container_that_dies_in_an_action_of_the_agents_is_the_agents(sc
         await running
 
 
+async def test_a_container_that_died_before_the_agents_first_action_is_the_environments(scratch):
+    """That action is the first to find out."""
+    connecting = asyncio.ensure_future(Environment.connect("shell", str(scratch / "shim.sock"), 10, loss_grace=0.0))
+    fake = await FakeShim.dial(scratch / "shim.sock")
+    shell = await connecting
+    fake.close()
+    await asyncio.wait_for(shell._supervisor.lost.wait(), 10)
+    with pytest.raises(EnvironmentFailure, match="'shell' is gone"):
+        await shell.exec(["rm", "-rf", "/"], agent=True)
+
+
 async def test_a_container_that_never_comes_is_the_environments(scratch):
     with pytest.raises(EnvironmentFailure, match=r"did not connect within 0\.2 s"):
         await Environment.connect("shell", str(scratch / "shim.sock"), 0.2)
