@@ -25,7 +25,7 @@ RESULTS = Path(__file__).parent / "results"
 BENCHMARKS: dict[str, Callable[[int], Any]] = {
     "start-up": lambda _: start_up(),
     "step": step_at,
-    "operator": lambda cases: operator_at(cases, max(1, cases // 20)),
+    "operator": lambda cases: operator_at(cases, max(20, cases // 20)),
     "local": local_at,
     "phases": phases,
     "wall": lambda cases: wall_ratio(cases, min(20, cases)),
