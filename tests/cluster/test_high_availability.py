@@ -24,6 +24,7 @@ pytestmark = pytest.mark.timeout(400)
 CHART = str(Path(__file__).resolve().parents[2] / "charts" / "casewarden")
 LEASE = DEPLOYMENT = "casewarden-operator"
 OPERATOR = "app.kubernetes.io/component=operator"
+CLAIM = "casewarden-evidence"
 FAILOVER_SECONDS = 15.0
 SUPPORT_CASES = 4
 Pod = dict[str, Any]
@@ -41,12 +42,25 @@ def upgrade(kubectl: Kubectl, *sets: str) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def two_operators(kubectl: Kubectl) -> Iterator[None]:
-    """The release with a standby; afterwards as it was."""
-    upgrade(kubectl, "operator.replicas=2")
+    """The release with a standby and with evidence that outlives the relay's pod; afterwards as it was."""
+    # A folder of this machine, which the node is on.
+    folder = Path(kubectl.kubeconfig).resolve().parent / "run" / "evidence"
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o777)
+    here = {"matchExpressions": [{"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}]}
+    spec = {"storageClassName": CLAIM, "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"],
+            "local": {"path": str(folder)}, "persistentVolumeReclaimPolicy": "Retain",
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [here]}}}  # fmt: skip
+    kubectl.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": CLAIM}, "spec": spec})
+    storage = ("relay.storage.type=pvc", f"relay.storage.storageClass={CLAIM}", "relay.storage.size=1Gi")
     try:
+        upgrade(kubectl, "operator.replicas=2", *storage)
         yield
     finally:
-        upgrade(kubectl, "operator.replicas=1")
+        upgrade(kubectl, "operator.replicas=1", "relay.storage.type=emptyDir")
+        kubectl("delete", "persistentvolumeclaim", CLAIM, "-n", strikes.RELEASE, "--ignore-not-found")
+        kubectl("delete", "persistentvolume", CLAIM, "--ignore-not-found")
+        shutil.rmtree(folder)
 
 
 def operators(kubectl: Kubectl) -> dict[str, Pod]:
@@ -97,7 +111,8 @@ def is_whole(kubectl: Kubectl, namespace: str, name: str) -> None:
     """Hold that every case of such a run was assessed by one attempt, and counted once."""
     status = kubectl.finished(namespace, name)
     rows = strikes.ledger(kubectl, namespace, name)
-    assert [(row["kind"], row["status"], row["attempt"]) for row in rows] == [("verdict", "failed", 1)] * SUPPORT_CASES
+    found = [(row["kind"], row["status"], row["attempt"]) for row in rows]
+    assert found == [("verdict", "failed", 1)] * SUPPORT_CASES, rows
     assert status["attempts"]["total"] == SUPPORT_CASES
     assert status["score"] == "0.35"
     assert condition(status, "Complete") == "True"
