@@ -237,14 +237,17 @@ def never_played(pod: PodRecord) -> bool:
     """Tell whether the candidate's container ended before a program can have been started in it.
 
     Only the driver has one started, so none was where the container ended before the driver began; nor where its shim
-    gave up.
+    gave up. Times are whole seconds: one that ended in the second in which the driver began may have played where it
+    was killed for memory, which is all that a program can do to its shim.
     """
     candidate, task = pod.container(CANDIDATE), pod.container(TASK)
     if candidate is None or candidate.finished_at is None or not ended_by_itself(pod, candidate):
         return False
     if candidate.exit_code == _GAVE_UP or task is None or task.started_at is None:
         return True
-    return candidate.finished_at <= task.started_at
+    if candidate.finished_at == task.started_at:
+        return candidate.reason != "OOMKilled"
+    return candidate.finished_at < task.started_at
 
 
 def forsaken_at(pod: PodRecord) -> float | None:

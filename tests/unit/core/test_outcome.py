@@ -88,6 +88,16 @@ FACTS = [
         9, "environment", "EvidenceFailed",
     ),
     Fact(
+        "its container was killed for memory in the second in which the driver began",
+        pod(None, terminated("candidate", 137, "OOMKilled", at=10), terminated("task", 1, at=15)),
+        2, "verdict", "OOMKilled",
+    ),
+    Fact(
+        "its container was killed otherwise in that second",
+        pod(None, terminated("candidate", 137, at=10), terminated("task", 3, message=_refusal("EvidenceFailed"), at=15)),
+        9, "environment", "EvidenceFailed",
+    ),
+    Fact(
         "its container died while the task's image was pulled",
         pod(None, terminated("candidate", 2, at=50), waiting("task"), deleted=80, phase="Failed"),
         9, "environment", "EvidenceFailed",
