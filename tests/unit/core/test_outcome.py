@@ -94,7 +94,10 @@ FACTS = [
     ),
     Fact(
         "its container was killed otherwise in that second",
-        pod(None, terminated("candidate", 137, at=10), terminated("task", 3, message=_refusal("EvidenceFailed"), at=15)),
+        pod(
+            None, terminated("candidate", 137, at=10),
+            terminated("task", 3, message=_refusal("EvidenceFailed"), at=15),
+        ),
         9, "environment", "EvidenceFailed",
     ),
     Fact(
