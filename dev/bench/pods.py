@@ -20,7 +20,6 @@ from casewarden.api.names import (
     ANNOTATION_REPEAT,
     ANNOTATION_SEED,
     case_pod_name,
-    config_map_name,
 )
 from casewarden.ports.kube import PODS, Manifest, NotFound
 
@@ -114,8 +113,9 @@ async def _wall_ratio(cases: int, at_once: int) -> Figures:
         run = await bench.apply_run("played", cases, seconds=0, parallelism=at_once)
         await bench.finished("played")
         played = watcher.of("played")
-        # Another run of the same cases, whose relay takes what the loop's pods bring; no operator looks at them.
-        twin = await bench.apply_run("looped", cases, seconds=0, parallelism=1)
+        # Another run of the same cases: its relay takes what the loop's pods bring, and no operator looks at them. Its
+        # own candidate is slow, so that it seals nothing before the operator is gone.
+        twin = await bench.apply_run("looped", cases, seconds=60, parallelism=1)
         await until(lambda: _is_there(watcher, "looped"), 120, "the first pod of the twin", pause=0.02)
         await bench.scale_operator(0)
         try:
@@ -153,10 +153,9 @@ async def _clear(bench: Bench) -> None:
 
 
 def _twin_of(pod: Manifest, run: Manifest, twin: Manifest) -> Manifest:
-    """Return the pod of another run for the same case."""
+    """Return the pod of another run for the same case, with the candidate that it has."""
     text = json.dumps({"metadata": pod["metadata"], "spec": pod["spec"]})
-    old, new = (config_map_name(meta["name"], meta["uid"], "workspace") for meta in (run, twin))
-    made = json.loads(text.replace(old, new).replace(run["uid"], twin["uid"]))
+    made = json.loads(text.replace(run["uid"], twin["uid"]))
     notes = made["metadata"]["annotations"]
     notes[ANNOTATION_ATTEMPT] = str(LOOP_ATTEMPT)
     case = int(notes[ANNOTATION_SEED]), notes[ANNOTATION_CASE], int(notes[ANNOTATION_REPEAT])

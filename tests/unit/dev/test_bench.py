@@ -64,7 +64,7 @@ def test_a_twin_is_a_pod_of_the_other_run_for_the_same_case() -> None:
     made = _twin_of(a_pod(RUN), RUN, TWIN)
     assert RUN["uid"] not in json.dumps(made)
     assert made["metadata"]["name"] == case_pod_name("looped", "22-22", 3, "c", 0, LOOP_ATTEMPT)
-    assert made["spec"]["volumes"][0]["configMap"]["name"] == config_map_name("looped", "22-22", "workspace")
+    assert made["spec"]["volumes"][0]["configMap"]["name"] == config_map_name("played", "11-11", "workspace")
     assert "nodeName" not in made["spec"]
     record = observe({**made, "metadata": {**made["metadata"], "namespace": "evals", "uid": "x"}})
     assert record is not None
