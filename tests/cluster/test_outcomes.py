@@ -50,13 +50,13 @@ def evicted(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
 
 
 def under_pressure(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
-    strikes.patch_status(kubectl, namespace, pod["metadata"]["name"], phase="Failed", reason="Evicted",
-                         message="The node was low on resource: memory.")  # fmt: skip
+    why = "The node was low on resource: memory."
+    strikes.say_of(kubectl, namespace, pod, phase="Failed", reason="Evicted", message=why)
 
 
 def own_volume_full(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
-    strikes.patch_status(kubectl, namespace, pod["metadata"]["name"], phase="Failed", reason="Evicted",
-                         message='Usage of EmptyDir volume "state" exceeds the limit "64Mi".')  # fmt: skip
+    why = 'Usage of EmptyDir volume "state" exceeds the limit "64Mi".'
+    strikes.say_of(kubectl, namespace, pod, phase="Failed", reason="Evicted", message=why)
 
 
 def killed(word: str) -> Strike:

@@ -73,9 +73,22 @@ def evict(kubectl: Kubectl, namespace: str, pod: str) -> None:
     kubectl("create", "--raw", f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction", "-f", "-", stdin=json.dumps(body))
 
 
-def patch_status(kubectl: Kubectl, namespace: str, pod: str, **status: Any) -> None:
-    """Say of a pod what a kubelet would, where the fact itself would endanger the node."""
-    kubectl("patch", "pod", pod, "-n", namespace, "--subresource=status", "-p", json.dumps({"status": status}))
+def say_of(kubectl: Kubectl, namespace: str, pod: dict[str, Any], **status: Any) -> None:
+    """Say of a pod what a kubelet would, where the fact itself would endanger the node, until the run has counted it.
+
+    The kubelet stands still meanwhile: it would take its word back at once.
+    """
+    meta = pod["metadata"]
+    run, attempt = meta["ownerReferences"][0]["name"], int(meta["annotations"]["casewarden.dev/attempt"])
+    with frozen(kubelet(kubectl)):
+        body = json.dumps({"status": status})
+        kubectl("patch", "pod", meta["name"], "-n", namespace, "--subresource=status", "-p", body)
+        kubectl.until(
+            lambda: attempt in [row["attempt"] for row in ledger(kubectl, namespace, run)],
+            30,
+            lambda: kubectl.picture(namespace),
+            pause=0.2,
+        )
 
 
 def process(pod: dict[str, Any], word: str) -> int:
@@ -167,8 +180,20 @@ def frozen(*pids: int) -> Iterator[None]:
 
 def api_server(kubectl: Kubectl) -> int:
     """Return the API server's process, which must be on this machine."""
-    address = kubectl("config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
-    host = address.removeprefix("https://").rpartition(":")[0]
+    return _program("kube-apiserver", f"--advertise-address={_address(kubectl)}")
+
+
+def kubelet(kubectl: Kubectl) -> int:
+    """Return the kubelet's process of the one node, which must be on this machine."""
+    return _program("kubelet", _address(kubectl))
+
+
+def _address(kubectl: Kubectl) -> str:
+    server = kubectl("config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+    return server.removeprefix("https://").rpartition(":")[0]
+
+
+def _program(name: str, word: str) -> int:
     for entry in Path("/proc").iterdir():
         try:
             words = (
@@ -176,9 +201,9 @@ def api_server(kubectl: Kubectl) -> int:
             )
         except OSError:
             continue
-        if words and words[0].endswith("kube-apiserver") and f"--advertise-address={host}" in words:
+        if words and words[0].rpartition("/")[2] == name and word in words:
             return int(entry.name)
-    raise AssertionError(f"no API server at {host} is on this machine")
+    raise AssertionError(f"no {name} with {word} is on this machine")
 
 
 @contextmanager
