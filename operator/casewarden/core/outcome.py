@@ -214,18 +214,15 @@ def _own_container_failed(ended: _Ended) -> _Found:
     if pod is None or ended.context.given_up is not None or _certain_trouble(pod) is not None:
         return None
     if ended.message is not None and ended.message.reason in _OWN_FAILURES:
-        return ended.message.reason, ended.message.error or "the driver gave the case up"
+        words = [ended.message.error or "the driver gave the case up"]
+        if ended.message.reason == AttemptReason.EVIDENCE_FAILED and (why := _how_evidence_ended(pod)):
+            # The driver sees no more than that the recorder is gone.
+            words.append(why)
+        return ended.message.reason, "; ".join(words)
     if facts.past_deadline(pod):
         return AttemptReason.TASK_FAILED, pod.message or "the pod was stopped at its deadline and had sealed nothing"
-    evidence, candidate = pod.container(EVIDENCE), pod.container(CANDIDATE)
-    if evidence is not None and evidence.reason != "ContainerStatusUnknown":
-        if facts.ended_by_itself(pod, evidence):
-            return AttemptReason.EVIDENCE_FAILED, f"the evidence sidecar ended with exit code {evidence.exit_code}"
-        if evidence.restarts:
-            return AttemptReason.EVIDENCE_FAILED, (
-                f"the evidence sidecar was started {evidence.restarts + 1} times; "
-                f"its last exit code was {evidence.last_exit_code} {evidence.last_reason}".rstrip()
-            )
+    if why := _how_evidence_ended(pod):
+        return AttemptReason.EVIDENCE_FAILED, why
     for container in pod.containers:
         if container.name.startswith(facts.ENVIRONMENT_PREFIX) and facts.ended_by_itself(pod, container):
             why = f"{container.name} ended with exit code {container.exit_code} {container.reason}".rstrip()
@@ -237,9 +234,24 @@ def _own_container_failed(ended: _Ended) -> _Found:
     # 143 is the driver that was told to stop, by whom is not known here.
     if task is not None and task.exit_code not in (0, facts.STOPPED, None) and task.reason != "ContainerStatusUnknown":
         return AttemptReason.TASK_FAILED, f"the driver ended with exit code {task.exit_code} {task.reason}".rstrip()
+    candidate = pod.container(CANDIDATE)
     if candidate is not None and facts.never_played(pod):
         how = f"exit code {candidate.exit_code} {candidate.reason}".rstrip()
         return AttemptReason.EVIDENCE_FAILED, f"the candidate's container ended with {how} before anything ran in it"
+    return None
+
+
+def _how_evidence_ended(pod: PodRecord) -> str | None:
+    evidence = pod.container(EVIDENCE)
+    if evidence is None or evidence.reason == "ContainerStatusUnknown":
+        return None
+    if facts.ended_by_itself(pod, evidence):
+        return f"the evidence sidecar ended with exit code {evidence.exit_code} {evidence.reason}".rstrip()
+    if evidence.restarts:
+        return (
+            f"the evidence sidecar was started {evidence.restarts + 1} times; "
+            f"its last exit code was {evidence.last_exit_code} {evidence.last_reason}".rstrip()
+        )
     return None
 
 

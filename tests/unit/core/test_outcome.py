@@ -381,3 +381,14 @@ def test_the_reference_page_is_the_table():
     if os.environ.get("REGENERATE"):
         page.write_text(head + as_markdown())
     assert page.read_text() == head + as_markdown()
+
+
+def test_of_a_recorder_that_was_killed_the_row_says_how_it_ended() -> None:
+    """Its driver sees no more than that it is gone."""
+    killed = running("evidence", restarts=1, last={"exitCode": 137, "reason": "OOMKilled"})
+    gone = told("environment_error", "-", None, reason="EvidenceFailed", error="the evidence sidecar is gone")
+    outcome = classify(pod(None, killed, terminated("task", 3, message=gone)), None, NOW)
+    assert outcome.reason == "EvidenceFailed"
+    assert outcome.error is not None
+    assert outcome.error.startswith("the evidence sidecar is gone; ")
+    assert outcome.error.endswith("137 OOMKilled")
