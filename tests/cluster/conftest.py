@@ -58,6 +58,18 @@ def kubectl(kubeconfig: str) -> Kubectl:
     return Kubectl(kubeconfig)
 
 
+@pytest.fixture(scope="session")
+def trial_image(kubeconfig: str) -> str:
+    """The image with what tests put into pods beside the product; built and loaded when it is first asked for.
+
+    ``CASEWARDEN_TEST_TRIAL_IMAGE`` names it where ``CASEWARDEN_TEST_KUBECONFIG`` names a cluster that has it.
+    """
+    if named := os.environ.get("CASEWARDEN_TEST_TRIAL_IMAGE"):
+        return named
+    _sh("dev/cluster", "load", "trial", seconds=1200, CLUSTER_NAME=Path(kubeconfig).resolve().parent.name)
+    return "casewarden-trial:dev"
+
+
 @pytest.fixture
 def namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> Iterator[str]:
     """A namespace of the test's own that enforces the ``restricted`` Pod Security Standard."""

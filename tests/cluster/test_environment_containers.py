@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import signal
 import subprocess
-import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 from support import sandbox_pack, strikes
 from support.kubectl import Kubectl, condition, evalrun, message, reason, workspace
-
-SYSTEM = "casewarden-system"
-# The task image has no such pack, so the container writes it first. What it is graded by is still its own file.
-BOOT = """\
-import base64, pathlib, sys, zlib
-pathlib.Path("/tmp/sandbox_pack.py").write_bytes(zlib.decompress(base64.b64decode({source!r})))
-sys.path.insert(0, "/tmp")
-from casewarden_sdk.__main__ import main
-sys.exit(main(["sandbox_pack:PACK", *sys.argv[1:]]))
-"""
+from support.offers import offering
+from support.shipped_pack import command_of
 
 
 class Sandbox(NamedTuple):
@@ -37,40 +25,19 @@ class Sandbox(NamedTuple):
 
 @pytest.fixture(scope="module")
 def sandbox(kubectl: Kubectl) -> Iterator[Sandbox]:
-    """The release with that task."""
-    before = kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"]
-    catalogue = yaml.safe_load(before)
-    catalogue["tasks"]["sandbox"] = _offered(catalogue, Path(sandbox_pack.__file__).read_text())
-    catalogue["tasks"]["rooted"] = _offered(catalogue, _rooted())
-    catalogue["allowBaseline"] = ["rooted"]
-    offer(kubectl, yaml.safe_dump(catalogue))
-    yield Sandbox("sandbox", catalogue["images"]["python"])
-    offer(kubectl, before)
+    """The release with that task, and with `rooted`: the same, but that its environment runs as root."""
 
+    def add(catalogue: dict[str, Any]) -> None:
+        image = catalogue["tasks"]["durable-kv"]["image"]
+        rooted = command_of(
+            sandbox_pack, ('id = "sandbox"', 'id = "rooted"'), ('"profile": "restricted"', '"profile": "baseline"')
+        )
+        catalogue["tasks"]["sandbox"] = {"image": image, "command": command_of(sandbox_pack)}
+        catalogue["tasks"]["rooted"] = {"image": image, "command": rooted}
+        catalogue["allowBaseline"] = ["rooted"]
 
-def _offered(catalogue: dict[str, Any], source: str) -> dict[str, Any]:
-    packed = base64.b64encode(zlib.compress(source.encode())).decode()
-    return {
-        "image": catalogue["tasks"]["durable-kv"]["image"],
-        "command": ["python3", "-B", "-c", BOOT.format(source=packed)],
-    }
-
-
-def _rooted() -> str:
-    """Return the pack as one whose environment runs as root."""
-    source = Path(sandbox_pack.__file__).read_text()
-    for old, new in (('id = "sandbox"', 'id = "rooted"'), ('"profile": "restricted"', '"profile": "baseline"')):
-        assert source.count(old) == 1
-        source = source.replace(old, new)
-    return source
-
-
-def offer(kubectl: Kubectl, catalogue: str) -> None:
-    """Give the operator another catalogue, which it reads at its start; installing the release takes far longer."""
-    patch = json.dumps({"data": {"catalogue.yaml": catalogue}})
-    kubectl("patch", "configmap", "casewarden-catalogue", "-n", SYSTEM, "--type", "merge", "-p", patch)
-    kubectl("rollout", "restart", "deployment/casewarden-operator", "-n", SYSTEM)
-    kubectl("rollout", "status", "deployment/casewarden-operator", "-n", SYSTEM, "--timeout", "120s", seconds=150)
+    with offering(kubectl, add) as catalogue:
+        yield Sandbox("sandbox", catalogue["images"]["python"])
 
 
 def test_the_driver_works_in_an_environment_and_an_agent_that_kills_it_has_failed(

@@ -122,6 +122,17 @@ DEFINITIONS: Final[dict[Metric, Definition]] = {
         "gauge", "Scores of an audit that a score is held against.", {"control": ("null_agent", "reference")},
         open=_RUN,
     ),
+    Metric.RUN_MODEL_CALLS: Definition(
+        "gauge", "Calls that a finished run's models answered.", {"asked_by": ("candidate", "task")}, open=_RUN,
+    ),
+    Metric.RUN_MODEL_TOKENS: Definition(
+        "gauge", "Tokens that a finished run's models read and wrote.",
+        {"asked_by": ("candidate", "task"), "kind": ("prompt", "completion")}, open=_RUN,
+    ),
+    Metric.RUN_MODEL_COST: Definition(
+        "gauge", "What a finished run's models cost; absent where an endpoint has no price.",
+        {"asked_by": ("candidate", "task")}, open=_RUN,
+    ),
     Metric.RUNS_NOT_SHOWN: Definition("gauge", "Runs with a score that are too many to be shown.", {}),
     Metric.SLOTS: Definition(
         "gauge", "Slots of a pool of the catalogue: its limit, and what its runs use, have, want and are kept.",

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 from .candidate import Candidate
 from .common import (
     DIMENSION,
+    ROLE,
     ApiModel,
     CaseId,
     DecimalFraction,
@@ -35,6 +36,7 @@ __all__ = [
     "Retries",
     "Seeds",
     "Select",
+    "TaskModel",
     "TaskRef",
     "Threshold",
 ]
@@ -64,6 +66,18 @@ class ObjectMeta(ApiModel):
     deletion_timestamp: str | None = None
 
 
+class TaskModel(ApiModel):
+    """A model that the task itself asks, behind one of the endpoints that the administrator has set up."""
+
+    endpoint: ShortName = Field(
+        description="Name of an endpoint of the operator's configuration. Its address and key stay with the relay."
+    )
+    name: str = Field(min_length=1, max_length=253, description="Name of the model, as the endpoint knows it.")
+    parameters: FreeObject | None = Field(
+        default=None, description="Parameters that are sent with every request, over those of the pack."
+    )
+
+
 class TaskRef(ApiModel):
     """The task that is worked on."""
 
@@ -89,6 +103,11 @@ class TaskRef(ApiModel):
         default=None,
         description="Parameters of the pack, such as the size of its cases. The pack checks them when the run is "
         "planned.",
+    )
+    models: Annotated[dict[str, TaskModel], Field(max_length=4), Keys(ROLE)] = Field(
+        default_factory=dict,
+        description="Models that the task asks, such as a judge or a simulated user, by the role that the pack gives "
+        "them. What they use is counted apart from the candidate's, and no failure of theirs is the candidate's.",
     )
 
 

@@ -70,6 +70,11 @@ def plan_pod_name(run: str, run_uid: str, attempt: int) -> str:
     return f"{_stem(run)}-plan-{_short_hash(run_uid)}-{attempt}"
 
 
+def aggregate_pod_name(run: str, run_uid: str, attempt: int) -> str:
+    """Return the name of the pod that makes a score by the task's own rule, in its ``attempt``-th try."""
+    return f"{_stem(run)}-score-{_short_hash(run_uid)}-{attempt}"
+
+
 def config_map_name(run: str, run_uid: str, what: str) -> str:
     """Return the name of a run's ConfigMap; ``what`` is ``plan-0``, ``ledger-0``, ``workspace``."""
     return f"{_stem(run)}-{_short_hash(run_uid)}-{what}"

@@ -72,6 +72,7 @@ class RunReason(StrEnum):
     CIRCUIT_BREAKER = "CircuitBreaker"
     DEADLINE_EXCEEDED = "DeadlineExceeded"
     LEDGER_LOST = "LedgerLost"
+    AGGREGATE_FAILED = "AggregateFailed"
     STORE_UNAVAILABLE = "StoreUnavailable"
     WORKSPACE_MISSING = "WorkspaceMissing"
     NAMESPACE_TERMINATING = "NamespaceTerminating"

@@ -20,6 +20,7 @@ __all__ = [
     "Floor",
     "Interval",
     "LedgerReference",
+    "ModelUsage",
     "PlanReference",
     "Usage",
 ]
@@ -110,8 +111,8 @@ class Fingerprints(ApiModel):
     )
 
 
-class Usage(ApiModel):
-    """What the candidate's model used."""
+class ModelUsage(ApiModel):
+    """What one model used."""
 
     prompt_tokens: _Count = Field(description="Tokens read.")
     completion_tokens: _Count = Field(description="Tokens written.")
@@ -119,6 +120,14 @@ class Usage(ApiModel):
     source: Literal["counted", "reported", "estimated"] = Field(description="Where the numbers come from.")
     cost: Annotated[str, Field(max_length=32)] | None = Field(
         default=None, description="What it cost by the endpoint's price. Absent where the endpoint has none."
+    )
+
+
+class Usage(ModelUsage):
+    """What the candidate's model used, and apart from it the models that the task asked."""
+
+    models: Annotated[dict[str, ModelUsage], Field(max_length=4)] = Field(
+        default_factory=dict, description="What the task's own models used, by role."
     )
 
 

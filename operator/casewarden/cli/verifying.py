@@ -20,14 +20,16 @@ from casewarden.cli.sources import RelayFiles, find_folder, list_files, parse_ob
 from casewarden.cli.text import one_line
 from casewarden.core.bundle_check import Bundle
 from casewarden.core.evidence import AUDIT
+from casewarden.core.usage import usage_in_words
 from casewarden.core.verification import Verification, compare_audit_status, compare_status
 from casewarden.core.verify import Regrade, verify_run
 from casewarden.core.verify_audit import Folder, verify_audit
+from casewarden.core.verify_own import Reaggregate
 from casewarden_sdk.contract import Case, Pack
 from casewarden_sdk.fingerprint import grader_fingerprint
 from casewarden_sdk.judging import judge
 
-__all__ = ["reader", "regrader_of", "verify"]
+__all__ = ["reader", "reaggregator_of", "regrader_of", "verify"]
 
 _SHOWN = 20
 
@@ -40,10 +42,10 @@ async def verify(
         return await _verify_audit_of_cluster(access, audit, digest, regrade, pack, keep, output)
     folder = find_folder(target)
     if folder is not None and (folder / AUDIT).is_file():
-        result = _verify_audit(folder, digest, _regrader(folder, pack) if regrade else None)
+        result = _verify_audit(folder, digest, _installed(folder, pack) if regrade else None)
         return _report(result, output)
     if folder is not None:
-        result = _verify_folder(folder, digest, _regrader(folder, pack) if regrade else None)
+        result = _verify_folder(folder, digest, _installed(folder, pack) if regrade else None)
         return _report(result, output)
     async with open_cluster(access) as cluster:
         run = await cluster.run(target)
@@ -57,7 +59,7 @@ async def verify(
             place = keep or Path(scratch)
             async with open_relay(cluster) as relay:
                 await download(RelayFiles(relay, run["metadata"]["uid"]), place)
-            result = _verify_folder(place, anchor, _regrader(place, pack) if regrade else None)
+            result = _verify_folder(place, anchor, _installed(place, pack) if regrade else None)
     compare_status(result, status)
     return _report(result, output)
 
@@ -84,12 +86,12 @@ async def _verify_audit_of_cluster(
                 for run in document.get("runs", ()):
                     if run.get("digest") is not None:
                         await download(RelayFiles(relay, run["uid"]), place / run["uid"])
-            result = _verify_audit(place / uid, anchor, _regrader(place / uid, pack) if regrade else None)
+            result = _verify_audit(place / uid, anchor, _installed(place / uid, pack) if regrade else None)
     compare_audit_status(result, status)
     return _report(result, output)
 
 
-def _verify_audit(folder: Path, digest: str | None, regrade: Regrade | None) -> Verification:
+def _verify_audit(folder: Path, digest: str | None, pack: Pack | None) -> Verification:
     """Verify an audit whose runs lie beside it, each in the folder of its UID, as in a store."""
 
     def run_folder(uid: str) -> Folder:
@@ -98,12 +100,19 @@ def _verify_audit(folder: Path, digest: str | None, regrade: Regrade | None) -> 
             return (lambda path: None), ()
         return reader(place), list_files(place)
 
-    own = (reader(folder), list_files(folder))
+    own, regrade = (reader(folder), list_files(folder)), None if pack is None else regrader_of(pack)
     return verify_audit(own, run_folder, decompress, status_digest=digest, regrade=regrade)
 
 
-def _verify_folder(folder: Path, digest: str | None, regrade: Regrade | None) -> Verification:
-    return verify_run(reader(folder), list_files(folder), decompress, status_digest=digest, regrade=regrade)
+def _verify_folder(folder: Path, digest: str | None, pack: Pack | None) -> Verification:
+    return verify_run(
+        reader(folder),
+        list_files(folder),
+        decompress,
+        status_digest=digest,
+        regrade=None if pack is None else regrader_of(pack),
+        reaggregate=None if pack is None else reaggregator_of(pack),
+    )
 
 
 def reader(folder: Path) -> Callable[[str], bytes | None]:
@@ -118,8 +127,8 @@ def reader(folder: Path) -> Callable[[str], bytes | None]:
     return read
 
 
-def _regrader(folder: Path, name: str | None) -> Regrade:
-    """Return how records are graded again: by the installed pack, if it grades as the run's did."""
+def _installed(folder: Path, name: str | None) -> Pack:
+    """Return the installed pack of a run's task, if it grades as the run's did."""
     plan = parse_object((folder / "plan.json").read_bytes() if (folder / "plan.json").is_file() else None, "plan.json")
     task, prints = plan.get("task"), plan.get("fingerprints")
     if not isinstance(task, dict) or not isinstance(prints, dict):
@@ -132,7 +141,12 @@ def _regrader(folder: Path, name: str | None) -> Regrade:
             f"{task.get('id')}@{task.get('version')} is {str(prints.get('grader'))[:12]}; install that version"
         )
 
-    return regrader_of(pack)
+    return pack
+
+
+def reaggregator_of(pack: Pack) -> Reaggregate | None:
+    """Return how a pack applies its own rule; None for one without."""
+    return getattr(pack, "aggregate", None)
 
 
 def regrader_of(pack: Pack) -> Regrade:
@@ -178,6 +192,10 @@ def _show(result: Verification) -> None:
             return
         score = result.score.get("score")
         print_line(f"score {score}" if score is not None else "no score: the run is not valid")
+        if result.usage is not None:
+            print_line(f"{usage_in_words(result.usage)}; {result.calls_in_bundles} of the calls are in the bundles")
+        for note in result.notes:
+            print_line(note)
         if result.unsealed:
             count = len(result.unsealed)
             print_line(f"{count} verdicts rest on what the operator saw of the pod: {', '.join(result.unsealed[:5])}")

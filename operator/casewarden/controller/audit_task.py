@@ -169,7 +169,8 @@ class AuditTask(RunTask):
             raise Ended.not_accepted(summary(error.problems) or Why(RunReason.INVALID_SPEC, str(error))) from None
         if not isinstance(resource, AuditRun):
             raise Ended.not_accepted(Why(RunReason.INVALID_SPEC, "this is no AuditRun"))
-        if why_not := summary(check_audit(resource.spec, None if planned else self._services.catalogue)):
+        catalogue = None if planned else self._services.catalogue
+        if why_not := summary(check_audit(resource.spec, catalogue, self.state.run.namespace)):
             raise Ended.not_accepted(why_not)
         return resource.spec
 

@@ -124,6 +124,7 @@ class Planning:
             task_command=tuple(task.command),
             seeds=self._state.seeds,
             params=spec.task.params or {},
+            datasets=task.dataset_places,
             families=tuple(spec.select.families),
             template=spec.pod_template,
             pending_seconds=float(spec.limits.pending_seconds),
@@ -157,7 +158,7 @@ class Planning:
         wanted = [kind.candidate.image for kind in plan.kinds.values() if kind.candidate is not None]
         wanted += [item.image for kind in plan.kinds.values() for item in kind.environments]
         images = {name: found for name in wanted if (found := catalogue.image(name)) is not None}
-        return Resolved(pinned(task.image, planned.image_id), tuple(task.command), images)
+        return Resolved(pinned(task.image, planned.image_id), tuple(task.command), images, task.dataset_places)
 
 
 def _try_of(pod: PodRecord) -> int:

@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -41,12 +42,14 @@ _MAX_TEXT = 64 << 20
 class Resolved:
     """What the catalogue said when the run was planned; a run goes on with it whatever the catalogue says later.
 
-    ``image`` is the task's, by digest where a registry knows it; ``images`` are those of the plan's aliases.
+    ``image`` is the task's, by digest where a registry knows it; ``images`` are those of the plan's aliases,
+    ``datasets`` the task's.
     """
 
     image: str
     command: tuple[str, ...] = ()
     images: Mapping[str, str] = field(default_factory=dict)
+    datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,12 @@ def _parse(text: str, sha256: str) -> Plan:
 async def keep_plan(api: KubeApi, run: RunIdentity, text: str, resolved: Resolved) -> None:
     """Write a plan into immutable ConfigMaps; parts that are there already stay."""
     packed = zlib.compress(text.encode("ascii"), 9)
-    said = {"image": resolved.image, "command": list(resolved.command), "images": dict(resolved.images)}
+    said = {
+        "image": resolved.image,
+        "command": list(resolved.command),
+        "images": dict(resolved.images),
+        "datasets": {name: dict(item) for name, item in resolved.datasets.items()},
+    }
     parts = [packed[start : start + _CHUNK_BYTES] for start in range(0, len(packed), _CHUNK_BYTES)]
     for number, part in enumerate(parts):
         body = run.config_map(
@@ -201,7 +209,7 @@ async def load_plan(api: KubeApi, run: RunIdentity, sha256: str) -> KeptPlan | N
     try:
         text = zlib.decompressobj().decompress(packed, _MAX_TEXT).decode("ascii")
         known = json.loads(said)
-        resolved = Resolved(known["image"], tuple(known["command"]), known["images"])
+        resolved = Resolved(known["image"], tuple(known["command"]), known["images"], known.get("datasets", {}))
         return KeptPlan(_parse(text, sha256), text, sha256, resolved)
     except (zlib.error, PlanFailed, ValueError, KeyError, TypeError):
         return None

@@ -17,6 +17,7 @@ from casewarden.api.conditions import ConditionType, is_true
 from casewarden.api.evalrun import EvalRun
 from casewarden.api.manifest import parse
 from casewarden.api.reasons import RunReason
+from casewarden.controller.aggregating import Aggregating
 from casewarden.controller.closing import read_usage, seal_run
 from casewarden.controller.ended import Abandoned, Ended
 from casewarden.controller.events import Announcement, announcements
@@ -31,6 +32,7 @@ from casewarden.core.intervals import warm_up
 from casewarden.core.model import FinishRun, RunPolicy
 from casewarden.core.policies.deadline import past_deadline
 from casewarden.core.run_conditions import Why
+from casewarden.core.scoring import OWN_RULES
 from casewarden.ports.evidence import EvidenceRefused, EvidenceUnavailable
 from casewarden.ports.kube import (
     EVAL_RUNS,
@@ -202,6 +204,7 @@ class RunTask:
                 await self._clear_pods(but_cases=played)
                 if state.plan is not None and state.ledger.is_loaded and state.evidence_digest is None:
                     await self._read_usage()
+                    end = await self._aggregated(end)
                     state.evidence_digest = await self._sealed()
                 state.end, self._may_report = end, True
                 await self.report()
@@ -221,6 +224,16 @@ class RunTask:
         except Ended:
             # What the relay cannot tell is absent, never 0.
             self._services.metrics.add(Metric.EVIDENCE_INCOMPLETE, part="usage")
+
+    async def _aggregated(self, end: FinishRun) -> FinishRun:
+        """Let the task's own rule make the score, where it has one; a run that gets none has failed."""
+        if self.state.plan is None or self.state.plan.rule not in OWN_RULES:
+            return end
+        try:
+            self.state.own = await Aggregating(self._services, self.state, self).aggregate()
+        except Ended as ended:
+            return ended.finish if end.complete else end
+        return end
 
     async def _sealed(self) -> str | None:
         try:

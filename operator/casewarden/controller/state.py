@@ -17,8 +17,10 @@ from casewarden.core.gate import Audited
 from casewarden.core.model import CaseKey, FinishRun, PlannedCase, RunPolicy
 from casewarden.core.pods import PodContext
 from casewarden.core.run_conditions import Why
+from casewarden.core.scoring import OwnScore
 from casewarden.core.status import Goal, StatusInput, build_status
 from casewarden.core.tally import PlanFacts
+from casewarden.core.usage import status_usage
 from casewarden.ports.kube import Manifest
 
 __all__ = ["RunState"]
@@ -52,6 +54,7 @@ class RunState:
     audit: RunIdentity | None = None
     audited: Audited | None = None
     usage: dict[str, Any] | None = None
+    own: OwnScore | None = None
 
     @property
     def run(self) -> RunIdentity:
@@ -116,7 +119,8 @@ class RunState:
                 evidence_uri=f"runs/{self.run.uid}" if self.plan is not None else None,
                 evidence_digest=self.evidence_digest,
                 audited=self.audited,
-                usage=self.usage,
+                usage=None if self.usage is None else status_usage(self.usage),
+                own=self.own,
             )
         )
         if self.ledger.rows:

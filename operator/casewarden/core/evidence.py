@@ -159,8 +159,12 @@ def run_document(
     plan: bytes,
     results: bytes,
     score: Mapping[str, Any],
+    usage: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return ``run.json``. ``plan`` and ``results`` are the bytes of those files, ``score`` is of ``core.scoring``."""
+    """Return ``run.json``. ``plan`` and ``results`` are the bytes of those files, ``score`` is of ``core.scoring``.
+
+    ``usage`` is of ``core.usage``, None where no model was asked or nobody knows.
+    """
     return {
         "v": 1,
         "name": name,
@@ -171,6 +175,7 @@ def run_document(
         "plan_sha256": sha256_bytes(plan),
         "results_sha256": sha256_bytes(results),
         "score": dict(score),
+        **({} if usage is None else {"usage": dict(usage)}),
     }
 
 

@@ -6,17 +6,20 @@ equal verdicts, and every difference is the grader's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from casewarden.api.evalrun import EvalRunSpec
 from casewarden.api.plan import Plan
+from casewarden.core.agentbench import own_score
 from casewarden.core.bundle_check import Decompress, read_bundle, strict_json
 from casewarden.core.evidence import PLAN, RESULTS, RUN, EvidenceKey, row_of_result
 from casewarden.core.model import CaseKey, LedgerRow
-from casewarden.core.scoring import RULES, CaseResult
+from casewarden.core.scoring import OWN_RULES, RULES, CaseResult, with_own
 from casewarden.core.verification import Read
 from casewarden.core.verify import Regrade
+from casewarden.core.verify_own import Reaggregate, outcomes
 from casewarden_sdk.canonical import canonical_equal
 from casewarden_sdk.contract import Verdict, check_bits
 
@@ -47,8 +50,19 @@ class Regraded:
     after: Mapping[str, Any]
 
 
-def regrade_run(read: Read, decompress: Decompress, regrade: Regrade) -> Regraded:
-    """Grade every record of a finished run again; ``ValueError`` names the file where its evidence cannot be read."""
+def regrade_run(
+    read: Read,
+    decompress: Decompress,
+    regrade: Regrade,
+    *,
+    paths: Collection[str] = (),
+    reaggregate: Reaggregate | None = None,
+) -> Regraded:
+    """Grade every record of a finished run again; ``ValueError`` names the file where its evidence cannot be read.
+
+    ``reaggregate`` makes the score of a task that has a rule of its own, of the files that ``paths`` lists; without it
+    there is none after.
+    """
     run, plan = _json(read, RUN), Plan.model_validate(_json(read, PLAN))
     planned = {(case.seed, case.id): case for case in plan.cases}
     repeats = run["spec"].get("repeats", 1)
@@ -77,6 +91,15 @@ def regrade_run(read: Read, decompress: Decompress, regrade: Regrade) -> Regrade
     keys = [CaseKey(case.seed, case.id, repeat) for case in plan.cases for repeat in range(repeats)]
     missing = [CaseResult(tuple(planned[key.seed, key.case_id].dimensions)) for key in keys if key not in results]
     score = RULES[plan.aggregation](plan.weights, [*(results[key] for key in keys if key in results), *missing])
+    if plan.aggregation in OWN_RULES and reaggregate is not None:
+        spec = EvalRunSpec.model_validate(run["spec"])
+        made = [
+            {**row, "status": results[key].status}
+            for row in outcomes(read, paths, decompress, plan, spec, rows)
+            if (key := CaseKey(row["seed"], row["case_id"], row["repeat"])) in results
+        ]
+        answered = reaggregate([row for row in made if row["status"] != "environment_error"])
+        score = with_own(score, own_score(answered["score"], {}))
     return Regraded(graded, kept, changes, run["score"], score.to_json())
 
 

@@ -18,6 +18,7 @@ from casewarden.core.gate import Audited
 from casewarden.core.intervals import observe_case, shown_interval
 from casewarden.core.model import CaseKey, FinishRun, LedgerRow, RunPolicy
 from casewarden.core.run_conditions import Why, run_conditions, valid_score
+from casewarden.core.scoring import OWN_RULES, OwnScore
 from casewarden.core.tally import PlanFacts, Tally, plan_facts, status_of, tally
 from casewarden_sdk.termination import cut_text
 
@@ -53,7 +54,7 @@ class StatusInput:
     ``refused`` is why the spec is not accepted, ``plan_problem`` why there is no plan, ``wait`` why no more pods start
     now; each is None where there is none. ``running`` are cases with a living pod. ``end`` is set once the run is over,
     as it must be whenever ``refused`` or ``plan_problem`` is. ``images`` are those that ran, by container. ``ledger``
-    is ``status.ledger`` as the ledger says it.
+    is ``status.ledger`` as the ledger says it. ``own`` is what the pack's own rule made of the run.
     """
 
     generation: int
@@ -78,6 +79,7 @@ class StatusInput:
     evidence_digest: str | None = None
     audited: Audited | None = None
     usage: Mapping[str, Any] | None = None
+    own: OwnScore | None = None
 
 
 def time_text(seconds: float) -> str:
@@ -100,7 +102,7 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
     """Return the status document. A finished run's stays as it is, but for its generation and evidence."""
     if is_true(facts.previous.get("conditions", ()), ConditionType.FINISHED):
         return _finished_before(facts)
-    counted = tally(facts.plan, facts.repeats, facts.rows, facts.policy) if facts.plan is not None else None
+    counted = tally(facts.plan, facts.repeats, facts.rows, facts.policy, facts.own) if facts.plan is not None else None
     started = facts.previous.get("startTime") or time_text(facts.now)
     status: dict[str, Any] = {"observedGeneration": facts.generation, "startTime": started}
     if facts.seeds:
@@ -202,7 +204,7 @@ def _verdict(facts: StatusInput, counted: Tally | None, started: str) -> dict[st
 
 
 def _interval(facts: StatusInput, counted: Tally | None) -> dict[str, Any] | None:
-    if counted is None or facts.plan is None:
+    if counted is None or facts.plan is None or facts.plan.rule in OWN_RULES:
         return None
     observed = (
         observe_case(key, case.dimensions, counted.settled[key].checks)

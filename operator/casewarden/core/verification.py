@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from casewarden.core.usage import status_usage
 from casewarden_sdk.canonical import canonical_equal
 
 __all__ = ["Finding", "Read", "Verification", "compare_audit_status", "compare_status"]
@@ -29,7 +30,8 @@ class Verification:
     ``authenticated`` is None when there was no digest to hold the run against. ``unsealed`` are verdicts that the
     operator gave by what it saw of the pod, without a bundle: they rest on its word. ``regraded`` is how many records
     were graded again, None when that was not asked for. ``interval`` is the
-    score's, recomputed.
+    score's, recomputed. ``usage`` is what the run says that its models used, ``calls_in_bundles`` how many of those
+    calls its bundles have. ``notes`` are worth knowing and wrong with nothing.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -45,6 +47,9 @@ class Verification:
     unsealed: list[str] = field(default_factory=list)
     regraded: int | None = None
     interval: Mapping[str, Any] | None = None
+    usage: Mapping[str, Any] | None = None
+    calls_in_bundles: int | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def consistent(self) -> bool:
@@ -74,6 +79,8 @@ def compare_status(result: Verification, status: Mapping[str, Any]) -> None:
     for name, value in shown.items():
         if not canonical_equal(status.get(name), value):
             result.add("status", f"{name} is {status.get(name)!r}; the evidence comes to {value!r}")
+    if result.usage is not None and not canonical_equal(status.get("usage"), status_usage(result.usage)):
+        result.add("status", f"usage is {status.get('usage')!r}; the evidence has {status_usage(result.usage)!r}")
     for name, dimension in (score.get("dimensions") or {}).items():
         kept = (status.get("dimensions") or {}).get(name)
         if not canonical_equal(kept, dimension):

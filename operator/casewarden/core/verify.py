@@ -22,6 +22,7 @@ from casewarden.core.evidence import (
     RESULTS,
     RUN,
     RUN_FILES,
+    USAGE,
     EvidenceKey,
     json_file,
     meta_document,
@@ -31,10 +32,12 @@ from casewarden.core.evidence import (
 )
 from casewarden.core.intervals import observe_case, shown_interval
 from casewarden.core.model import AttemptKey, CaseKey, LedgerRow
-from casewarden.core.scoring import RULES, CaseResult
+from casewarden.core.scoring import OWN_RULES, RULES, CaseResult, OwnScore, with_own
+from casewarden.core.usage import told_by_attempts, usage_problems
 from casewarden.core.verification import Read, Verification
+from casewarden.core.verify_own import Reaggregate, check_own
 from casewarden.core.verify_rows import check_rows
-from casewarden_sdk.bundle import BundleError, read_sealed
+from casewarden_sdk.bundle import BundleError, read_sealed, unpack_bundle
 from casewarden_sdk.canonical import canonical_equal, sha256_bytes, sha256_json
 
 __all__ = ["Regrade", "verify_run"]
@@ -43,7 +46,8 @@ Regrade = Callable[[PlanCase, Bundle], Mapping[str, Any]]
 _RUN_FIELDS: Final = frozenset(
     {"v", "name", "namespace", "uid", "spec", "seeds", "plan_sha256", "results_sha256", "score"}
 )
-_IGNORED: Final = frozenset({"gone.json", "overall.json"})
+# A call that nobody waited for may still be counted there after the end of the run.
+_IGNORED: Final = frozenset({"gone.json", "overall.json", "runs.jsonl", "error.jsonl", USAGE})
 
 
 def verify_run(
@@ -53,10 +57,12 @@ def verify_run(
     *,
     status_digest: str | None = None,
     regrade: Regrade | None = None,
+    reaggregate: Reaggregate | None = None,
 ) -> Verification:
     """Verify a run. ``read`` gives a file by its path below the run, or None; ``paths`` are all that there are.
 
-    ``status_digest`` is ``status.evidence.digest`` of the EvalRun. ``regrade`` grades a record again.
+    ``status_digest`` is ``status.evidence.digest`` of the EvalRun. ``regrade`` grades a record again, ``reaggregate``
+    applies the task's own rule again, where it has one.
     """
     result = Verification(regraded=None if regrade is None else 0)
     run = _read_run(read, result, status_digest)
@@ -77,11 +83,15 @@ def verify_run(
     contents = _check_cases(read, decompress, counted, {row.key for row in rows}, planned, run["uid"], regrade, result)
     _check_case_fingerprint(plan, contents, result)
     _check_inventory(paths, counted, result)
-    if all(key in counted for key in keys):
+    _check_usage(read, decompress, paths, result)
+    own: OwnScore | None = None
+    if plan.aggregation in OWN_RULES:
+        own = check_own(read, paths, decompress, run, plan, spec, rows, result, reaggregate)
+    elif all(key in counted for key in keys):
         observed = (observe_case(key, planned[key.seed, key.case_id].dimensions, counted[key].checks) for key in keys)
         with contextlib.suppress(ValueError):  # checks of the wrong width: there is a finding for that row
             result.interval = shown_interval(plan.weights, observed)
-    _check_score(run, plan, spec, [_case_result(planned, key, counted.get(key)) for key in keys], result)
+    _check_score(run, plan, spec, [_case_result(planned, key, counted.get(key)) for key in keys], own, result)
     return result
 
 
@@ -110,11 +120,13 @@ def _read_run(read: Read, result: Verification, status_digest: str | None) -> di
         result.authenticated = result.digest == status_digest
         if not result.authenticated:
             result.add(RUN, f"has the digest {result.digest}, the status of the run {status_digest}")
-    if run.keys() != _RUN_FIELDS or run["v"] != 1 or not all(isinstance(run[name], dict) for name in ("spec", "score")):
-        result.add(RUN, f"must have v 1 and exactly the fields {', '.join(sorted(_RUN_FIELDS))}")
+    parts = [run.get("spec"), run.get("score"), run.get("usage", {})]
+    if run.keys() - {"usage"} != _RUN_FIELDS or run["v"] != 1 or not all(isinstance(part, dict) for part in parts):
+        result.add(RUN, f"must have v 1 and the fields {', '.join(sorted(_RUN_FIELDS))}, and may have usage")
         return None
     result.name, result.namespace, result.uid = str(run["name"]), str(run["namespace"]), str(run["uid"])
     result.score = run["score"]
+    result.usage = run.get("usage")
     meta = _document(read, META, result)
     if meta not in (None, meta_document(namespace=result.namespace, name=result.name, run_uid=result.uid)):
         result.add(META, "is of another run than run.json")
@@ -272,13 +284,41 @@ def _check_inventory(paths: Collection[str], counted: Mapping[CaseKey, LedgerRow
             result.add(path, "is a sealed verdict that the results do not count")
 
 
+def _check_usage(read: Read, decompress: Decompress, paths: Collection[str], result: Verification) -> None:
+    """Hold what the run says that its models used against every bundle that there is, whole or partial."""
+    found: dict[AttemptKey, Mapping[str, Any]] = {}
+    keys = [
+        key for path in paths if (key := parse_evidence_key(path)) is not None and key.kind in ("bundle", "partial")
+    ]
+    # Where an attempt has both, the whole one, which comes last, has all that the other has.
+    for key in sorted(keys, key=lambda key: key.kind, reverse=True):
+        with contextlib.suppress(ValueError):  # what a verdict rests on has its finding already
+            files = unpack_bundle(read(key.path()) or b"", decompress)
+            attempt = strict_json(files.get("attempt.json", b"{}"))
+            if isinstance(attempt, dict):
+                found[AttemptKey(key.case, key.attempt or 0)] = attempt
+    told = told_by_attempts(found.values())
+    if result.usage is None:
+        if any(counts["model_calls"] for counts in told.values()):
+            result.notes.append("what its models used in all is not known: the relay could not tell at its end")
+        return
+    for problem in usage_problems(result.usage, told):
+        result.add(RUN, problem)
+    result.calls_in_bundles = sum(counts["model_calls"] for counts in told.values())
+
+
 def _case_result(planned: Mapping[tuple[int, str], PlanCase], key: CaseKey, row: LedgerRow | None) -> CaseResult:
     dimensions = tuple(planned[key.seed, key.case_id].dimensions)
     return CaseResult(dimensions) if row is None else CaseResult(dimensions, row.status, row.checks)
 
 
 def _check_score(
-    run: Mapping[str, Any], plan: Plan, spec: EvalRunSpec, results: list[CaseResult], result: Verification
+    run: Mapping[str, Any],
+    plan: Plan,
+    spec: EvalRunSpec,
+    results: list[CaseResult],
+    own: OwnScore | None,
+    result: Verification,
 ) -> None:
     name = spec.aggregation or plan.aggregation
     rule = RULES.get(name)
@@ -286,7 +326,7 @@ def _check_score(
         result.add(RUN, f"is scored by {name!r}, which this version does not know")
         return
     try:
-        score = rule(plan.weights, results).to_json()
+        score = with_own(rule(plan.weights, results), own).to_json()
     except ValueError:
         return  # checks of the wrong width: there is a finding for that row
     for field_name in sorted(score.keys() | run["score"].keys()):

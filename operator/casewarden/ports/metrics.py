@@ -51,6 +51,9 @@ class Metric(StrEnum):
     RUN_ASSESSED = "casewarden_run_assessed_ratio"
     RUN_BOUND = "casewarden_run_score_bound"
     RUN_FLOOR = "casewarden_run_score_floor"
+    RUN_MODEL_CALLS = "casewarden_run_model_calls"
+    RUN_MODEL_TOKENS = "casewarden_run_model_tokens"
+    RUN_MODEL_COST = "casewarden_run_model_cost"
     RUNS_NOT_SHOWN = "casewarden_run_scores_not_shown"
 
 

@@ -113,13 +113,29 @@ def _header(run: ReportedRun) -> dict[str, Any]:
             "completed_samples": sum(case.is_assessed for case in run.cases),
             "scores": scores,
         },
-        "stats": {"started_at": started, "completed_at": ended, "model_usage": {}},
+        "stats": {"started_at": started, "completed_at": ended, "model_usage": _usage(run)},
     }
     if not run.is_valid:
         lost = sum(not case.is_assessed for case in run.cases)
         message = f"the run is not valid: {lost} of {len(run.cases)} cases could not be assessed"
         header["error"] = {"message": message, "traceback": "", "traceback_ansi": ""}
     return header
+
+
+def _usage(run: ReportedRun) -> dict[str, Any]:
+    """Return what was used by name of model, in Inspect's words."""
+    found: dict[str, dict[str, int]] = {}
+    asked = {**(run.spec.get("task") or {}).get("models", {})}
+    own = (run.spec.get("candidate") or {}).get("model")
+    usage = run.usage or {}
+    pairs = [(own, usage), *((asked.get(role), sums) for role, sums in (usage.get("models") or {}).items())]
+    for model, sums in pairs:
+        if model is not None and sums.get("model_calls"):
+            total = found.setdefault(str(model["name"]), {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0})
+            total["input_tokens"] += sums["prompt_tokens"]
+            total["output_tokens"] += sums["completion_tokens"]
+            total["total_tokens"] += sums["prompt_tokens"] + sums["completion_tokens"]
+    return found
 
 
 def _sample(run: ReportedRun, case: ReportedCase, content: Any, rows: Sequence[Row]) -> dict[str, Any]:

@@ -55,6 +55,8 @@ class ReportedRun:
     excluded: tuple[Mapping[str, Any], ...] = ()
     floor: Mapping[str, Any] = field(default_factory=dict)
     interval: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] | None = None
+    """What its models used, as ``run.json`` has it; None where that has nothing of it."""
 
     @property
     def title(self) -> str:
@@ -113,6 +115,7 @@ def reported_run(
         excluded=tuple(plan.get("excluded") or ()),
         floor=status.get("floor") or {},
         interval=status.get("scoreInterval") or {},
+        usage=run.get("usage"),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from casewarden.core.model import CaseKey
+from casewarden.core.usage import usage_in_words
 from casewarden.reporting.run import ORDER, ReportedCase, ReportedRun
 from casewarden_sdk.contract import PASSED
 
@@ -62,6 +63,8 @@ def _card(run: ReportedRun) -> str:
         "cases": _counts(run), "excluded": len(run.excluded), "seeds": ", ".join(map(str, run.seeds)),
         "attempts": sum(case.attempts for case in run.cases), "evidence": run.digest,
     }  # fmt: skip
+    if run.usage is not None:
+        facts["models"] = usage_in_words(run.usage)
     if run.floor:
         facts["floor"] = ", ".join(f"{key} {value}" for key, value in run.floor.items())
     if run.interval:

@@ -243,6 +243,7 @@ async def test_show_has_the_verdict_the_transcript_the_states_and_the_pod(cli: A
     assert "-> [1, 2]" in ran.out
     assert "<- base64" in ran.out
     assert "state end" in ran.out
+    assert "state table\na |##|\nb |# |\n" in ran.out
     assert (await cli.on_cluster("show", "small-run", "restart", "--seed", "41", "-o", "json")).json["attempt"] == 1
 
 
