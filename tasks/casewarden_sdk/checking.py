@@ -60,6 +60,9 @@ def check_pack(pack: Pack, kinds: Mapping[str, Any]) -> None:
     _check_limits(pack.limits)
     _check_sources(pack.sources)
     _check_kinds(kinds)
+    for name, meaning in getattr(pack, "grader_checks", {}).items():
+        if not _NAME.match(name) or not isinstance(meaning, str) or not meaning.strip():
+            raise PlanRefused(f"grader_checks[{name!r}] is {meaning!r}; name it in lower case, and say what it checks")
 
 
 def check_models(models: Mapping[str, str]) -> None:

@@ -10,7 +10,7 @@ from .canonical import digest_files
 
 __all__ = ["OWN_SOURCES", "grader_fingerprint"]
 
-OWN_SOURCES = ("canonical.py", "contract.py", "errors.py", "jsonlines.py", "judging.py")
+OWN_SOURCES = ("canonical.py", "checks.py", "contract.py", "errors.py", "jsonlines.py", "judging.py")
 """What of the SDK itself decides verdicts: files of this folder."""
 
 

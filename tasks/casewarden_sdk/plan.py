@@ -83,6 +83,7 @@ def build_plan(
         "cases": [_case_row(seed, case) for seed, case in planned],
         "excluded": excluded,
         "controls": [_control_row(control) for control in with_always(controls)],
+        "checks": list(getattr(pack, "grader_checks", {})),
         "fingerprints": {
             "grader": grader_fingerprint(pack.sources),
             "cases": sha256_json([{"seed": seed, **case.content} for seed, case in planned]),

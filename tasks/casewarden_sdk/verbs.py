@@ -14,7 +14,8 @@ from .canonical import canonical, sha256_bytes
 from .contract import Case, Pack
 from .errors import ContractError
 from .judging import judge
-from .plan import build_plan, plan_lines
+from .plan import LINE_PREFIX, build_plan, pack_lines
+from .regrading import GRADE_PREFIX, regrade_file
 
 __all__ = ["EXIT_REFUSED", "aggregate", "grade", "plan", "refuse"]
 
@@ -32,20 +33,18 @@ def plan(pack: Pack, out: IO[str], variables: Mapping[str, str]) -> int:
         if not isinstance(error, ContractError):
             traceback.print_exc()
         return refuse(error, variables)
-    text = canonical(document)
-    for line in plan_lines(document):
-        out.write(line + "\n")
-    out.flush()
-    _tell({"v": 1, "sha256": sha256_bytes(text.encode("ascii")), "bytes": len(text)}, variables)
-    return 0
+    return _answer(document, LINE_PREFIX, variables, out)
 
 
-def grade(pack: Pack, source: Iterable[str], out: IO[str]) -> int:
-    """Grade records again.
+def grade(pack: Pack, source: Iterable[str], out: IO[str], variables: Optional[Mapping[str, str]] = None) -> int:
+    """Grade records again: those of a file where ``CASEWARDEN_GRADE`` names one, else those of ``source``.
 
-    A line of input is ``{"case": <content>, "dimensions": [...], "record": ...}``, and ``kind`` where it is not
-    ``default``; the line of output is the verdict, or ``{"error": ...}`` where grading failed (exit code 1 then).
+    The file's are answered as a plan is: packed into ``out``, with the digest, or what went wrong, in the termination
+    message. A line of input is ``{"case": <content>, "dimensions": [...], "record": ...}``, and ``kind`` where it is
+    not ``default``; the line of output is the verdict, or ``{"error": ...}`` where grading failed (exit code 1 then).
     """
+    if variables and "CASEWARDEN_GRADE" in variables:
+        return _grade_file(pack, json.loads(variables["CASEWARDEN_GRADE"]), out, variables)
     code = 0
     for line in source:
         try:
@@ -58,6 +57,25 @@ def grade(pack: Pack, source: Iterable[str], out: IO[str]) -> int:
         out.write(canonical(answer) + "\n")
     out.flush()
     return code
+
+
+def _grade_file(pack: Pack, asked: Mapping[str, Any], out: IO[str], variables: Mapping[str, str]) -> int:
+    try:
+        document = regrade_file(pack, asked["records"], mutants=bool(asked.get("mutants")))
+    except Exception as error:
+        if not isinstance(error, ContractError):
+            traceback.print_exc()
+        return refuse(error, variables)
+    return _answer(document, GRADE_PREFIX, variables, out)
+
+
+def _answer(document: Mapping[str, Any], prefix: str, variables: Mapping[str, str], out: IO[str]) -> int:
+    text = canonical(dict(document))
+    for line in pack_lines(prefix, text):
+        out.write(line + "\n")
+    out.flush()
+    _tell({"v": 1, "sha256": sha256_bytes(text.encode("ascii")), "bytes": len(text)}, variables)
+    return 0
 
 
 def aggregate(pack: Pack, source: Iterable[str], out: IO[str], variables: Optional[Mapping[str, str]] = None) -> int:

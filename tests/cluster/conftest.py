@@ -120,8 +120,13 @@ def casewarden(kubeconfig: str) -> Callable[..., subprocess.CompletedProcess[str
     return run
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder, so that `-m "not cluster"` leaves them out."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test of this folder, so that `-m "not cluster"` leaves them out; leave long ones to `make soak`."""
+    soak = Path(__file__).parent / "soak"
+    if not os.environ.get("CASEWARDEN_SOAK_SECONDS"):
+        long = [item for item in items if soak in item.path.parents]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.cluster)

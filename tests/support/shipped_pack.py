@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -23,16 +24,12 @@ sys.exit(main(["{name}:PACK", *sys.argv[1:]]))
 """
 
 
-def command_of(module: ModuleType, *changes: tuple[str, str]) -> list[str]:
+def command_of(module: ModuleType, change: Callable[[bytes], bytes] = lambda source: source) -> list[str]:
     """Return the command of a task image that writes the module, whose ``PACK`` imports the SDK alone, and plays it.
 
-    Each of ``changes`` is a text of the module, which is there once, and what it becomes.
+    ``change`` makes another version of its source.
     """
-    text = Path(str(module.__file__)).read_text(encoding="utf-8")
-    for old, new in changes:
-        assert text.count(old) == 1, old
-        text = text.replace(old, new)
-    source = base64.b64encode(zlib.compress(text.encode())).decode()
+    source = base64.b64encode(zlib.compress(change(Path(str(module.__file__)).read_bytes()))).decode()
     name = module.__name__.rpartition(".")[2]
     return ["python3", "-B", "-c", _BOOT.format(name=name, source=source)]
 

@@ -49,7 +49,7 @@ _RUN: Final = ("namespace", "run", "task", "candidate")
 DEFINITIONS: Final[dict[Metric, Definition]] = {
     Metric.RUNS: Definition(
         "gauge", "Runs that are not finished, by what they do.",
-        {"phase": ("accepting", "planning", "running", "suspended", "waiting", "finishing")},
+        {"phase": ("accepting", "planning", "running", "grading", "suspended", "waiting", "finishing")},
     ),
     Metric.RUNS_FINISHED: Definition(
         "counter", "Runs that are over, by how.", {"result": ("complete", "invalid", *(str(r) for r in RunReason))},

@@ -33,6 +33,7 @@ __all__ = [
     "EvalRunSpec",
     "Limits",
     "ObjectMeta",
+    "RegradeOf",
     "Retries",
     "Seeds",
     "Select",
@@ -233,13 +234,19 @@ class Baseline(ApiModel):
     eval_run: ObjectName = Field(description="Name of an EvalRun of the same namespace.")
 
 
+class RegradeOf(ApiModel):
+    """The finished run whose records are graded again; no candidate runs."""
+
+    eval_run: ObjectName = Field(description="Name of a finished EvalRun of the same namespace.")
+
+
 class Audit(ApiModel):
     """What must be known of the grader before its scores count."""
 
     policy: Literal["Ignore", "Warn", "Require"] = Field(
         default="Ignore",
-        description="What happens without a passed audit of this task: nothing (Ignore), a warning (Warn), or the run "
-        "is refused (Require).",
+        description="What happens without a passed audit of this task: nothing (Ignore), a warning (Warn), or no case "
+        "starts until there is one (Require). The condition Audited says which audit there is in any case.",
     )
     max_age_hours: int = Field(default=720, ge=1, le=87600, description="Hours after which an audit no longer counts.")
 
@@ -277,6 +284,11 @@ class EvalRunSpec(ApiModel):
         default=None, description="What the score must reach for the condition Passed. Default: every case must pass."
     )
     baseline: Baseline | None = Field(default=None, description="An earlier run that this one is compared with.")
+    regrade_of: RegradeOf | None = Field(
+        default=None,
+        description="A finished run whose records are graded again by this task, in place of running the candidate. "
+        "Seeds, cases, candidate, limits and retries must be that run's; only the grader may be another.",
+    )
     audit: Audit = Field(default_factory=Audit, description="Whether the task's grader must have been audited.")
     priority: int = Field(
         default=0,

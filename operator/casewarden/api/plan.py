@@ -166,6 +166,7 @@ class Plan(WireModel):
     cases: Annotated[list[PlanCase], Field(min_length=1, max_length=MAX_CASES)]
     excluded: list[ExcludedCase] = Field(default_factory=list, max_length=MAX_CASES)
     controls: Annotated[list[PlanControl], Field(max_length=64)]
+    checks: Annotated[list[ShortName], Field(max_length=256)] = Field(default_factory=list)
     fingerprints: PlanFingerprints
     models: Annotated[dict[ShortName, Annotated[str, Field(min_length=1, max_length=1024)]], Field(max_length=4)] = (
         Field(default_factory=dict)

@@ -323,6 +323,30 @@ def verify(
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Folder to download the run to.", show_default=False)
     ] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign",
+            help="Private key in PEM: sign an in-toto statement of what was verified. An invalid run is not attested.",
+            show_default=False,
+        ),
+    ] = None,
+    statement: Annotated[
+        Path | None,
+        typer.Option(
+            "--statement",
+            help="File of the signed statement. Default with --sign: NAME.intoto.jsonl.",
+            show_default=False,
+        ),
+    ] = None,
+    signed_by: Annotated[
+        Path | None,
+        typer.Option(
+            "--signed-by",
+            help="Public key in PEM that must have signed the statement; its digest then vouches for the run.",
+            show_default=False,
+        ),
+    ] = None,
     namespace: NamespaceOption = "",
     context: ContextOption = "",
     kubeconfig: KubeconfigOption = "",
@@ -331,10 +355,12 @@ def verify(
 ) -> None:
     """Recompute every digest, verdict, count and score of a run from its evidence."""
     from casewarden.cli.cluster import Access
+    from casewarden.cli.verifying import Wanted
     from casewarden.cli.verifying import verify as command
 
     access = Access(kubeconfig, context, namespace, system_namespace)
-    _ended(command(access, target, digest, regrade, pack, keep, output))
+    wanted = Wanted(digest, regrade, pack, keep, sign, statement, signed_by)
+    _ended(command(access, target, wanted, output))
 
 
 @app.command()

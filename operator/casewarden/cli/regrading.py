@@ -45,6 +45,8 @@ async def regrade(access: Access, target: str, pack: str | None, output: Output)
 
 def _regrade(folder: Path, digest: str | None, name: str | None, output: Output) -> int:
     read = reader(folder)
+    if of := parse_object(read("run.json"), "run.json").get("regrade"):
+        raise Failure(f"the run graded the records of run {of.get('name')} again and has none itself: name that one")
     plan = parse_object(read("plan.json"), "plan.json")
     task = plan.get("task") or {}
     pack = load_pack(name or str(task.get("id")))

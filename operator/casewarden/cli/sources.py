@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from casewarden.cli.failure import Failure
 from casewarden.cli.relay import RelayReader
 from casewarden.core.agentbench import FILES as OWN_FILES
-from casewarden.core.evidence import AUDIT, META, PLAN, RUN, RUN_FILES, EvidenceKey, parse_evidence_key
+from casewarden.core.evidence import AUDIT, META, MUTANTS, PLAN, RUN, RUN_FILES, EvidenceKey, parse_evidence_key
 from casewarden.core.model import CaseKey
 
 __all__ = ["FolderFiles", "RelayFiles", "RunFiles", "find_folder", "list_files", "parse_object"]
@@ -78,7 +78,7 @@ class RelayFiles:
     async def paths(self) -> list[str]:
         """Return the path of every file of a case, and the run's own that a run can have."""
         if await self._relay.file(self._run_uid, AUDIT) is not None:
-            return [AUDIT, META, PLAN]
+            return [AUDIT, META, PLAN, MUTANTS]
         return [*RUN_FILES, *OWN_FILES, *(key.path() for key, _ in await self.index())]
 
     async def index(self) -> list[tuple[EvidenceKey, dict[str, Any] | None]]:

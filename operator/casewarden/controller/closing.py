@@ -48,6 +48,7 @@ async def seal_run(evidence: Evidence, state: RunState) -> str:
         plan=_plan_file(state),
         results=results,
         score=counted.score.to_json(),
+        regrade=None if (of := state.original) is None else {"name": of.name, "uid": of.uid, "digest": of.digest},
         usage=state.usage,
     )
     data = json_file(document)

@@ -29,7 +29,7 @@ __all__ = ["MAX_MESSAGE", "MAX_REASON", "observe", "parse_time"]
 MAX_MESSAGE: Final = 2048
 MAX_REASON: Final = 64
 _CONDITIONS: Final = frozenset({"PodScheduled", "DisruptionTarget"})
-_ROLES: Final = frozenset({"case", "plan", "aggregate"})
+_ROLES: Final = frozenset({"case", "plan", "grade", "aggregate"})
 
 
 def parse_time(text: Any) -> float | None:

@@ -100,14 +100,15 @@ def check_audit_plan(spec: AuditRunSpec, plan: Plan) -> Iterator[Problem]:
     if not unknown and not any(not spec.controls or name in spec.controls for name in faults):
         cure = f"no fault is among them, and an audit without faults shows nothing: add one of {', '.join(faults)}"
         yield _refused("spec.controls", list(spec.controls), cure)
+    if spec.grader_mutants and not plan.checks:
+        cure = f"{plan.task.id} lists no checks that could be mutated: leave it out, or have the pack list them"
+        yield _refused("spec.graderMutants", True, cure)
     yield from _plan_models(spec.task, plan)
     if not any(control.kind == "reference" for control in plan.controls):
         yield _refused("spec.task", plan.task.id, "it declares no reference, and an audit needs one: mend the pack")
 
 
 def _not_yet(spec: EvalRunSpec) -> Iterator[Problem]:
-    if spec.baseline is not None:
-        yield _later("spec.baseline", spec.baseline.to_json(), "remove it")
     if spec.aggregation in _LATER_RULES:
         yield _later("spec.aggregation", spec.aggregation, f"use {', '.join(RULES)}")
     elif spec.aggregation is not None and spec.aggregation not in RULES:

@@ -256,6 +256,10 @@ class _LocalRun:
     def _unfit(self) -> Why | None:
         """Say what of a run that a cluster could take a machine cannot."""
         program, server = self._spec.candidate.program, self._spec.candidate.server
+        for field_name, other in (("baseline", self._spec.baseline), ("regradeOf", self._spec.regrade_of)):
+            if other is not None:
+                message = f"spec.{field_name}: a local run knows no other runs: leave it out, or run it on a cluster"
+                return Why(RunReason.INVALID_SPEC, message)
         for problem in check_endpoints(self._spec, self._options.endpoints):
             message = f"{problem}; a local run's endpoints are those of --endpoint and --endpoints"
             return Why(problem.reason, message)

@@ -65,10 +65,7 @@ def _card(run: ReportedRun) -> str:
     }  # fmt: skip
     if run.usage is not None:
         facts["models"] = usage_in_words(run.usage)
-    if run.floor:
-        facts["floor"] = ", ".join(f"{key} {value}" for key, value in run.floor.items())
-    if run.interval:
-        facts["interval"] = f"{run.interval.get('low')} to {run.interval.get('high')} ({run.interval.get('method')})"
+    facts |= dict(run.beside)
     terms = "".join(f"<dt>{escaped(key)}</dt><dd>{escaped(value)}</dd>" for key, value in facts.items())
     return f'<article class="card"><h3>{escaped(run.title)}</h3>{shown}<dl>{terms}</dl></article>'
 

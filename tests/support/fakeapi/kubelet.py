@@ -24,7 +24,10 @@ from casewarden.ports.evidence import MemoryEvidence
 from casewarden_sdk.aggregate import aggregate_lines
 from casewarden_sdk.bundle import pack_bundle
 from casewarden_sdk.canonical import canonical, sha256_bytes
-from casewarden_sdk.plan import build_plan, plan_lines
+from casewarden_sdk.checks import mutants_of, mutated_fingerprint
+from casewarden_sdk.fingerprint import grader_fingerprint
+from casewarden_sdk.plan import build_plan, pack_lines, plan_lines
+from casewarden_sdk.regrading import GRADE_PREFIX
 
 from .server import FakeApi, Object
 
@@ -57,6 +60,9 @@ class Kubelet:
         self.running: set[str] = set()
         self.most_running = 0
         self.plans = self.aggregates = self.aggregates_lost = 0
+        self.gradings = 0
+        self.regrade: Callable[[str, dict[str, Any]], str] = lambda control, seal: seal["status"]
+        self.mutant: Callable[[str, str, str, str], str] = lambda check, how, control, status: status
         self.plan_again: Callable[[dict[str, Any]], dict[str, Any]] = lambda plan: plan
         self.images = "registry.example/x@sha256:" + "1" * 64
         self.others: dict[str, str] = {}
@@ -70,7 +76,7 @@ class Kubelet:
 
     def _on_event(self, type_: str, plural: str, item: Object) -> None:
         if plural == "pods" and type_ == "ADDED":
-            roles = {"plan": self._plan, "aggregate": self._aggregate}
+            roles = {"plan": self._plan, "grade": self._grade, "aggregate": self._aggregate}
             play = roles.get(item["metadata"]["labels"].get(LABEL_ROLE), self._case)
             task = asyncio.ensure_future(self._safely(play, item))
             self._tasks.add(task)
@@ -132,6 +138,48 @@ class Kubelet:
             said = {"v": 1, "sha256": sha256_bytes(text.encode()), "bytes": len(text)}
             ended.append(pj.terminated(name, 0, message=json.dumps(said), at=now))
         self._set(pod, "Succeeded", ended)
+
+    async def _grade(self, pod: Object) -> None:
+        """Grade what is sealed again; ``regrade`` says what comes of a case, ``mutant`` what of it under a mutation."""
+        self.gradings += 1
+        fetch = json.loads(_env(pod, "fetch", "initContainers")["CASEWARDEN_FETCH"])
+        asked = json.loads(_env(pod, "grade")["CASEWARDEN_GRADE"])
+        verdicts, found = [], []
+        for uid in (run["uid"] for run in fetch["runs"]):
+            control = self._control_named(pod, uid)
+            for (of, seed, case, repeat), seal in sorted(self.evidence.seals.items()):
+                if of == uid:
+                    status = self.regrade(control, seal)
+                    who = {"run": uid, "seed": seed, "case_id": case, "repeat": repeat}
+                    reason = "Exited" if status == "agent_error" else None
+                    verdicts.append(
+                        who | {"digest": seal["digest"], "checks": {"echo": status == "passed"}, "status": status,
+                               "passed": status == "passed", "error": None, "reason": reason, "metrics": {}}
+                    )  # fmt: skip
+                    found.append((control, who, status))
+        grader = grader_fingerprint(self.pack.sources)
+        document = {"v": 1, "task": {"id": self.pack.id, "version": self.pack.version}, "grader": grader}
+        document["verdicts"] = verdicts
+        if asked["mutants"]:
+            document["mutants"] = []
+            for check, how in mutants_of(list(self.pack.grader_checks)):
+                judged = ((who, status, self.mutant(check, how, control, status)) for control, who, status in found)
+                document["mutants"].append(
+                    {"check": check, "mutation": how, "grader": mutated_fingerprint(grader, check, how),
+                     "changes": [who | {"status": now, "checks": str(int(now == "passed"))}
+                                 for who, before, now in judged if before != now]}
+                )  # fmt: skip
+        text, ended = canonical(document), []
+        for name in ("grade", "grade-again"):
+            where = (pod["metadata"]["namespace"], pod["metadata"]["name"], name)
+            self.api.logs[where] = "\n".join(pack_lines(GRADE_PREFIX, text)).encode()
+            said = {"v": 1, "sha256": sha256_bytes(text.encode()), "bytes": len(text)}
+            ended.append(pj.terminated(name, 0, message=json.dumps(said), at=self.api.clock()))
+        self._set(pod, "Succeeded", ended, [pj.terminated("fetch", 0, at=self.api.clock())])
+
+    def _control_named(self, pod: Object, uid: str) -> str:
+        runs = (item for item in self.api.all("evalruns") if item["metadata"]["uid"] == uid)
+        return str(next(runs)["spec"]["candidate"].get("control"))
 
     async def _aggregate(self, pod: Object) -> None:
         """Apply the pack's own rule to what lies in the pod's ConfigMaps."""

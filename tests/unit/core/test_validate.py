@@ -181,7 +181,7 @@ def test_what_the_cluster_refuses_at_plan_time_is_refused_by_the_pack_or_by_its_
 
 
 def test_what_a_later_version_brings_is_told_apart_from_what_is_wrong() -> None:
-    later = list(check_spec(spec(baseline={"evalRun": "x"}), CATALOGUE))
+    later = list(check_spec(spec(aggregation="agentbench-oa/v1"), CATALOGUE))
     wrong = list(check_spec(spec(task={"name": "nothing"}), CATALOGUE))
     assert [problem.reason for problem in later] == [RunReason.NOT_YET]
     assert [problem.reason for problem in wrong] == [RunReason.UNKNOWN_TASK]
