@@ -39,7 +39,7 @@ KNOBS: dict[str, Any] = {
     "podLabels": {"team": "evals"},
     "podAnnotations": {"note": "seen"},
     "serviceAccountAnnotations": {"iam": "role"},
-    "extraEnv": [{"name": "SSL_CERT_FILE", "value": "/ca.crt"}],
+    "extraEnv": [{"name": "TZ", "value": "UTC"}],
 }
 VALUES: dict[str, dict[str, Any]] = {
     "as it comes": {},
@@ -99,6 +99,11 @@ VALUES: dict[str, dict[str, Any]] = {
         "networkPolicy": {"enabled": False},
         "test": {"enabled": False},
         "extraObjects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}],
+    },
+    "behind a proxy": {
+        "proxy": {"https": "http://proxy.example:3128", "bypass": ["s3.example", "10.0.0.8"]},
+        "authorities": {"configMap": "company-ca", "key": "bundle.pem"},
+        "relay": {"extraEnv": [{"name": "TZ", "value": "UTC"}]},
     },
     "with a catalogue of one's own": {
         "catalogue": {
@@ -442,6 +447,13 @@ def test_everything_of_the_release_is_in_its_namespace(helm: str) -> None:
         ({"catalogue": {"evidenceImage": "x"}}, "evidenceImage"),
         ({"watchNamespaces": ["a b"]}, "watchNamespaces"),
         ({"operator": {"extraArgs": ["qps"]}}, "operator/extraArgs"),
+        ({"operator": {"extraEnv": [{"value": "x"}]}}, "operator/extraEnv"),
+        ({"proxy": {"https": "proxy.example:3128"}}, "proxy/https"),
+        ({"proxy": {"bypass": ["a,b"]}}, "proxy/bypass"),
+        ({"authorities": {"configMap": "Mine"}}, "authorities/configMap"),
+        ({"relay": {"storage": {"s3": {"endpoint": "s3.example"}}}}, "relay/storage/s3/endpoint"),
+        ({"catalogue": {"endpoints": {"team": {"url": "models.example"}}}}, "catalogue/endpoints/team"),
+        ({"catalogue": {"images": {"x": "a b"}}}, "catalogue/images/x"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_by_name(helm: str, values: dict[str, Any], field: str) -> None:
@@ -468,9 +480,11 @@ def test_every_value_is_used_by_a_template() -> None:
         for part in ("operator", "relay")
         for name in (
             "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName",
-            "runtimeClassName", "podLabels",
+            "runtimeClassName", "podLabels", "extraEnv",
         )
     }  # fmt: skip
+    # These are read within a `with`, and held by a test of their own.
+    placement |= {f".Values.{name}" for name in ("proxy.http", "proxy.https", "proxy.bypass", "authorities.key")}
     assert placement < leaves
     unused = {path for path in leaves - placement if not re.search(re.escape(path) + r"\b", templates)}
     assert unused == set()
@@ -600,13 +614,65 @@ def test_the_readme_and_the_schema_know_every_value() -> None:
     assert chart.main(["--check"]) == 0
 
 
-def test_a_value_that_the_schema_does_not_know_is_noticed() -> None:
-    schema = {"properties": {"a": {"properties": {"b": {}}}, "c": {}}}
-    assert chart.undescribed(schema, {"a": {"x": 1}}) == [
+def test_a_value_that_the_models_do_not_know_is_noticed() -> None:
+    known = {"properties": {"a": {"properties": {"b": {}}}, "c": {}}}
+    assert chart.unknown(known, {"a": {"x": 1}}) == [
         "c has no default in values.yaml",
         "a.b has no default in values.yaml",
-        "a.x is not in values.schema.json",
+        "a.x is no field of devkit/values.py",
     ]
+
+
+@pytest.mark.parametrize("name", ["values.schema.json", "README.md"])
+def test_a_generated_file_that_is_stale_is_noticed_and_written_anew(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for source in CHART.glob("*.*"):
+        if source.is_file():
+            (tmp_path / source.name).write_text(source.read_text())
+    monkeypatch.setattr(chart, "CHART", tmp_path)
+    (tmp_path / name).write_text("{}")
+    assert chart.main(["--check"]) == 1
+    assert f"{name}: stale: run `make chart`" in capsys.readouterr().out
+    assert chart.main([]) == 0
+    assert (tmp_path / name).read_text() == (CHART / name).read_text()
+
+
+def test_the_schema_is_as_strict_as_the_operators_own_models() -> None:
+    """What the catalogue may be is said once; a name that the operator would refuse is refused by helm."""
+    properties = json.loads((CHART / "values.schema.json").read_text())["properties"]
+    catalogue = properties["catalogue"]["properties"]
+    assert catalogue["tasks"]["propertyNames"]["pattern"] == catalogue["endpoints"]["propertyNames"]["pattern"]
+    assert set(catalogue) == {
+        field.alias for name, field in Catalogue.model_fields.items() if name not in ("evidence_image", "relay_url")
+    }
+    assert "PersistentVolumeClaim" in properties["relay"]["properties"]["storage"]["description"]
+    text = (CHART / "values.schema.json").read_text()
+    assert "$ref" not in text
+    assert "x-kubernetes" not in text
+
+
+def test_proxies_and_authorities_reach_both_services(helm: str, plain: list[Document]) -> None:
+    for _, pod in pods(template(helm, VALUES["behind a proxy"])):
+        (container,) = pod["containers"]
+        found = {item["name"]: item["value"] for item in container["env"]}
+        assert found["HTTPS_PROXY"] == found["https_proxy"] == "http://proxy.example:3128"
+        assert "HTTP_PROXY" not in found
+        bypass = found["NO_PROXY"].split(",")
+        assert found["no_proxy"] == found["NO_PROXY"]
+        assert {"$(KUBERNETES_SERVICE_HOST)", ".svc", "169.254.169.254", "s3.example", "10.0.0.8"} <= set(bypass)
+        folder, _, key = found["SSL_CERT_FILE"].rpartition("/")
+        assert (found["SSL_CERT_DIR"], key) == ("/etc/ssl/certs", "bundle.pem")
+        (mount,) = [mount for mount in container["volumeMounts"] if mount["mountPath"] == folder]
+        (volume,) = [volume for volume in pod["volumes"] if volume["name"] == mount["name"]]
+        assert volume["configMap"] == {"name": "company-ca"}
+    for _, pod in pods(plain):
+        assert "env" not in pod["containers"][0]
+
+
+def test_values_of_a_release_from_before_a_value_was_there_are_enough(helm: str) -> None:
+    """What `helm upgrade --reuse-values` gives the templates."""
+    assert template(helm, {"proxy": None, "authorities": None}) == template(helm, {})
 
 
 def test_the_hook_of_helm_test_may_do_what_its_script_does(helm: str, plain: list[Document]) -> None:
