@@ -16,7 +16,7 @@ from casewarden.cli.outcome import is_finished
 from casewarden.cli.packs import load_pack
 from casewarden.cli.printing import Output, emit, print_line
 from casewarden.cli.relay import open_relay
-from casewarden.cli.sources import RelayFiles, find_folder, list_files, parse_object
+from casewarden.cli.sources import RelayFiles, audit_name, find_folder, list_files, parse_object
 from casewarden.cli.text import one_line
 from casewarden.core.bundle_check import Bundle
 from casewarden.core.evidence import AUDIT
@@ -36,7 +36,7 @@ async def verify(
     access: Access, target: str, digest: str | None, regrade: bool, pack: str | None, keep: Path | None, output: Output
 ) -> int:
     """Verify a folder, or a run of the cluster against its status."""
-    if (audit := _audit_name(target)) is not None:
+    if (audit := audit_name(target)) is not None:
         return await _verify_audit_of_cluster(access, audit, digest, regrade, pack, keep, output)
     folder = find_folder(target)
     if folder is not None and (folder / AUDIT).is_file():
@@ -60,11 +60,6 @@ async def verify(
             result = _verify_folder(place, anchor, _regrader(place, pack) if regrade else None)
     compare_status(result, status)
     return _report(result, output)
-
-
-def _audit_name(target: str) -> str | None:
-    kind, _, name = target.partition("/")
-    return name if kind in ("ar", "auditrun", "auditruns") and name and not Path(target).exists() else None
 
 
 async def _verify_audit_of_cluster(

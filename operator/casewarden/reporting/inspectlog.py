@@ -113,13 +113,26 @@ def _header(run: ReportedRun) -> dict[str, Any]:
             "completed_samples": sum(case.is_assessed for case in run.cases),
             "scores": scores,
         },
-        "stats": {"started_at": started, "completed_at": ended, "model_usage": {}},
+        "stats": {"started_at": started, "completed_at": ended, "model_usage": _usage(run)},
     }
     if not run.is_valid:
         lost = sum(not case.is_assessed for case in run.cases)
         message = f"the run is not valid: {lost} of {len(run.cases)} cases could not be assessed"
         header["error"] = {"message": message, "traceback": "", "traceback_ansi": ""}
     return header
+
+
+def _usage(run: ReportedRun) -> dict[str, Any]:
+    model = ((run.spec.get("candidate") or {}).get("model") or {}).get("name")
+    if not run.usage or model is None:
+        return {}
+    prompt, completion = int(run.usage["promptTokens"]), int(run.usage["completionTokens"])
+    found: dict[str, Any] = {
+        "input_tokens": prompt, "output_tokens": completion, "total_tokens": prompt + completion,
+    }  # fmt: skip
+    if run.usage.get("cost") is not None:
+        found["total_cost"] = float(run.usage["cost"])
+    return {model: found}
 
 
 def _sample(run: ReportedRun, case: ReportedCase, content: Any, rows: Sequence[Row]) -> dict[str, Any]:

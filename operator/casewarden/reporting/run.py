@@ -38,7 +38,7 @@ class ReportedCase:
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """A finished run. ``floor`` and ``interval`` are of its status and empty where it has none."""
+    """A finished run. ``floor``, ``interval`` and ``usage`` are empty where nothing is known of them."""
 
     name: str
     namespace: str
@@ -55,6 +55,7 @@ class ReportedRun:
     excluded: tuple[Mapping[str, Any], ...] = ()
     floor: Mapping[str, Any] = field(default_factory=dict)
     interval: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -78,8 +79,11 @@ def reported_run(
     rows: Iterable[Mapping[str, Any]],
     digest: str,
     status: Mapping[str, Any] | None = None,
+    usage: Mapping[str, Any] | None = None,
 ) -> ReportedRun:
     """Put a run together from ``run.json``, ``plan.json``, the rows of ``results.jsonl``, and a status if there is one.
+
+    ``usage`` is ``usage.json`` where there is one; the status knows it, too.
 
     ``KeyError``, ``TypeError`` or ``ValueError`` where these are not what a run leaves; `casewarden verify` says more.
     """
@@ -113,7 +117,15 @@ def reported_run(
         excluded=tuple(plan.get("excluded") or ()),
         floor=status.get("floor") or {},
         interval=status.get("scoreInterval") or {},
+        usage=_usage(status.get("usage"), usage),
     )
+
+
+def _usage(told: Mapping[str, Any] | None, kept: Mapping[str, Any] | None) -> dict[str, Any]:
+    names = {"promptTokens": "prompt_tokens", "completionTokens": "completion_tokens", "modelCalls": "model_calls",
+             "source": "source", "cost": "cost"}  # fmt: skip
+    found = {name: (told or {}).get(name, (kept or {}).get(of)) for name, of in names.items()}
+    return {name: value for name, value in found.items() if value is not None} if told or kept else {}
 
 
 def _own_limits(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,8 @@ for path in sys.argv[1:]:
     found.append({
         "status": log.status, "task": log.eval.task, "model": log.eval.model,
         "evidence": log.eval.metadata["casewarden"]["evidence"], "error": log.error and log.error.message,
+        "usage": {name: [u.input_tokens, u.output_tokens, u.total_tokens, u.total_cost]
+                  for name, u in log.stats.model_usage.items()},
         "scores": {s.name: [s.scored_samples, s.unscored_samples, {n: m.value for n, m in s.metrics.items()}]
                    for s in log.results.scores},
         "samples": [[s.id, s.epoch, {n: v.value for n, v in (s.scores or {}).items()}, s.error and s.error.message,
@@ -48,7 +50,9 @@ def test_inspect_reads_its_log(tmp_path: Path) -> None:
         file.write_bytes(to_inspect(found, lambda item: ({"id": item.key.case_id}, rows(*HOSTILE))))
         files.append(str(file))
 
-    write("valid", run(cases[:3]))
+    used = {"promptTokens": 900, "completionTokens": 100, "modelCalls": 7, "source": "reported", "cost": "0.25"}
+    spec = {"repeats": 1, "candidate": {"model": {"endpoint": "team", "name": "qwen3"}}}
+    write("valid", run(cases[:3], usage=used, spec=spec))
     write("invalid", run(cases))
     words = ["run", "--no-project", "--python", "3.11", "--with", INSPECT, "python", "-c", READ, *files]
     done = subprocess.run([str(ROOT / "dev" / "uv"), *words], capture_output=True, text=True, timeout=800, check=False)
@@ -56,6 +60,8 @@ def test_inspect_reads_its_log(tmp_path: Path) -> None:
     valid, invalid = json.loads(done.stdout.splitlines()[-1])
     assert (valid["status"], valid["task"], valid["evidence"]) == ("success", "small", "sha256:" + "0" * 64)
     assert valid["scores"]["casewarden"][2] == {"score": 0.3333}
+    assert (valid["model"], valid["usage"]) == ("qwen3", {"qwen3": [900, 100, 1000, 0.25]})
+    assert invalid["usage"] == {}
     assert invalid["status"] == "error"
     assert "1 of 4 cases" in invalid["error"]
     assert invalid["scores"]["basic"] == [3, 1, {}]
