@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 SCORES = 'namespace=~"$namespace", task=~"$task", candidate=~"$candidate"'
+AUDITS = 'namespace=~"$namespace", task=~"$task"'
 RATE = "[$__rate_interval]"
 
 
@@ -112,6 +113,44 @@ SCORE_ROWS: tuple[tuple[str, tuple[Chart, ...]], ...] = (
                 12,
                 "bars",
                 most=1,
+            ),
+        ),
+    ),
+    (
+        "Audits",
+        (
+            Chart(
+                "Mutation score over time",
+                "Share of the planted faults that each task's grader caught. Below 100 % a score says less than it seems.",
+                (Query(f"min by (task, audit) (casewarden_audit_mutation_score{{{AUDITS}}})", "{{task}} {{audit}}"),),
+                "percentunit",
+                10,
+                most=1,
+            ),
+            Chart(
+                "Weakest margin",
+                "By how many families of cases the fault was caught that was caught by the fewest: 1 hangs by a thread.",
+                (
+                    Query(
+                        f"min by (task, audit) (casewarden_audit_weakest_margin{{{AUDITS}}})",
+                        "{{task}} {{audit}}",
+                        instant=True,
+                    ),
+                ),
+                "short",
+                8,
+                "bars",
+            ),
+            Chart(
+                "Audits that passed",
+                "Of the valid audits that there are.",
+                (
+                    Query(f"sum(casewarden_audit_passed{{{AUDITS}}})", "passed", instant=True),
+                    Query(f"count(casewarden_audit_passed{{{AUDITS}}})", "valid", instant=True),
+                ),
+                "short",
+                6,
+                "stat",
             ),
         ),
     ),

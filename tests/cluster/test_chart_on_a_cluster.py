@@ -29,7 +29,8 @@ RELEASE, SYSTEM = "casewarden", "casewarden-system"
 SUPPORT_CASES = 4
 KEPT = ("evalruns.casewarden.dev", "auditruns.casewarden.dev")
 # Audits, intervals, models and pools are what these series tell of; no run here has any.
-LATER = ("casewarden_run_score_bound", "casewarden_run_score_floor", "casewarden_relay_model", "casewarden_slots{")
+LATER = ("casewarden_run_score_bound", "casewarden_run_score_floor", "casewarden_relay_model", "casewarden_slots{",
+         "casewarden_audit_")  # fmt: skip
 
 Helm = Callable[..., str]
 

@@ -77,8 +77,8 @@ def test_what_a_candidate_or_user_wrote_never_becomes_markup(text: str) -> None:
 
 
 def an_audit(text: str) -> ReportedAudit:
-    control = {"name": text, "kind": "fault", "valid": True, "score": "0.5", "target": text, "killed": False, "margin": 0,
-               "detected_by": [text] * 9, "collateral": [text], "problem": text}  # fmt: skip
+    control = {"name": text, "kind": "fault", "valid": True, "score": "0.5", "target": text, "killed": False,
+               "margin": 0, "detected_by": [text] * 9, "collateral": [text], "problem": text}  # fmt: skip
     judgement = {"valid": True, "passed": False, "problems": [text], "mutation_score": "0", "killed": 0, "faults": 1,
                  "weakest_margin": 0, "reference_score": "1", "reference_flakes": 0, "floors": {text: "0"},
                  "controls": [control, {**control, "valid": False}, {**control, "killed": None}]}  # fmt: skip

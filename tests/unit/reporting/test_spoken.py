@@ -81,8 +81,8 @@ _JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3)
     | st.dictionaries(
-        st.sampled_from(["messages", "role", "content", "choices", "message", "tool_calls", "function", "output", "type",
-                         "text", "error", "input", "system"]), inner, max_size=4,
+        st.sampled_from(["messages", "role", "content", "choices", "message", "tool_calls", "function", "output",
+                         "type", "text", "error", "input", "system"]), inner, max_size=4,
     ),
     max_leaves=20,
 )  # fmt: skip
