@@ -121,7 +121,7 @@ SCORE_ROWS: tuple[tuple[str, tuple[Chart, ...]], ...] = (
         (
             Chart(
                 "Mutation score over time",
-                "Share of the planted faults that each task's grader caught. Below 100 % a score says less than it seems.",
+                "Share of the planted faults that a task's grader caught. Below 100 % scores say less than they seem.",
                 (Query(f"min by (task, audit) (casewarden_audit_mutation_score{{{AUDITS}}})", "{{task}} {{audit}}"),),
                 "percentunit",
                 10,
@@ -129,7 +129,7 @@ SCORE_ROWS: tuple[tuple[str, tuple[Chart, ...]], ...] = (
             ),
             Chart(
                 "Weakest margin",
-                "By how many families of cases the fault was caught that was caught by the fewest: 1 hangs by a thread.",
+                "How many families of cases caught the fault that the fewest caught: 1 hangs by a thread.",
                 (
                     Query(
                         f"min by (task, audit) (casewarden_audit_weakest_margin{{{AUDITS}}})",
