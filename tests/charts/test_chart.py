@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from support.chart_values import KNOBS, VALUES
 
 from casewarden.adapters.stores import open_store
 from casewarden.adapters.stores.s3 import S3Store
@@ -29,97 +30,6 @@ Document = dict[str, Any]
 
 # helm may have to be built first, with the development cluster's other programs.
 pytestmark = pytest.mark.timeout(2400)
-
-KNOBS: dict[str, Any] = {
-    "topologySpreadConstraints": [
-        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
-    ],
-    "priorityClassName": "high",
-    "runtimeClassName": "gvisor",
-    "podLabels": {"team": "evals"},
-    "podAnnotations": {"note": "seen"},
-    "serviceAccountAnnotations": {"iam": "role"},
-    "extraEnv": [{"name": "TZ", "value": "UTC"}],
-}
-VALUES: dict[str, dict[str, Any]] = {
-    "as it comes": {},
-    "for a trial": {"relay": {"storage": {"type": "emptyDir", "size": "1Gi"}}},
-    "with evidence in a bucket": {
-        "relay": {
-            "storage": {
-                "type": "s3",
-                "s3": {
-                    "bucket": "evidence",
-                    "prefix": "team/one",
-                    "endpoint": "https://s3.example:9000",
-                    "region": "eu-1",
-                    "secret": "s3-keys",
-                },
-            },
-            "serviceAccountAnnotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/evidence"},
-        },
-    },
-    "for two namespaces": {"watchNamespaces": ["evals", "research"]},
-    "without CRDs and aggregation": {"crds": {"install": False}, "rbac": {"aggregate": False}},
-    "from a registry, placed": {
-        "image": {"operator": "r.example:5000/op@sha256:" + "0" * 64, "evidence": "r.example:5000/ev:1"},
-        "imagePullPolicy": "Always",
-        "imagePullSecrets": [{"name": "registry"}],
-        "operator": {
-            "logLevel": "DEBUG",
-            "extraArgs": ["--qps=100", "--burst=200"],
-            "nodeSelector": {"kubernetes.io/os": "linux"},
-            "tolerations": [{"key": "control", "operator": "Exists"}],
-            "affinity": {"nodeAffinity": {}},
-        },
-        "relay": {
-            "storage": {"type": "pvc", "size": "100Gi", "storageClass": "fast"},
-            "retentionDays": 30,
-            "extraArgs": ["--max-uploads=64"],
-            "nodeSelector": {"disk": "ssd"},
-        },
-    },
-    "watched": {
-        "monitoring": {
-            "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}, "interval": "15s"},
-            "rules": {
-                "enabled": True,
-                "labels": {"release": "prometheus"},
-                "runbookUrl": "https://docs.example/books/",
-            },
-            "dashboards": {"enabled": True, "annotations": {"grafana_folder": "Evals"}},
-        },
-        "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]},
-    },
-    "with every knob": {
-        "image": {"registry": "r.example:5000/mirror"},
-        "watchNamespaces": ["evals"],
-        "operator": KNOBS,
-        "relay": {**KNOBS, "retentionDays": 3},
-        "networkPolicy": {"enabled": False},
-        "test": {"enabled": False},
-        "extraObjects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}],
-    },
-    "behind a proxy": {
-        "proxy": {"https": "http://proxy.example:3128", "bypass": ["s3.example", "10.0.0.8"]},
-        "authorities": {"configMap": "company-ca", "key": "bundle.pem"},
-        "relay": {"extraEnv": [{"name": "TZ", "value": "UTC"}]},
-    },
-    "with a catalogue of one's own": {
-        "catalogue": {
-            "tasks": {"support-routing": None, "mine": {"image": "r.example/mine:2"}},
-            "images": {"node": "node:22"},
-            "allowedTaskImages": ["r.example/team/"],
-            "allowBaseline": ["mine"],
-            "pools": {"agents": {"team-gpt": {"concurrency": 4}}, "tasks": {"mine": {"concurrency": 0}}},
-            "endpoints": {
-                "team": {"url": "https://models.example/v1", "secret": {"name": "team-key"}, "concurrency": 8},
-                "open": {"url": "http://models.tools.svc:8000/v1", "namespaces": ["evals"]},
-                "gone": None,
-            },
-        },
-    },
-}
 
 
 @pytest.fixture(scope="session")

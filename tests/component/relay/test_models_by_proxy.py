@@ -12,31 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from support.authority import Authority
-
-
-class Proxy:
-    """A proxy that takes CONNECT, and leads every name to one address."""
-
-    def __init__(self, port: int) -> None:
-        self.asked: list[str] = []
-        self._port = port
-
-    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = (await reader.readuntil(b"\r\n\r\n")).split(b" ")
-        self.asked.append(line[1].decode())
-        there, onward = await asyncio.open_connection("127.0.0.1", self._port)
-        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        await asyncio.gather(self._carry(reader, onward), self._carry(there, writer), return_exceptions=True)
-
-    @staticmethod
-    async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while data := await reader.read(1 << 16):
-                writer.write(data)
-                await writer.drain()
-        except OSError:
-            pass
-        writer.close()
+from support.proxy import proxying
 
 
 @pytest.fixture
@@ -89,10 +65,9 @@ async def called(url: str, **environment: str) -> str:
 
 async def test_a_call_goes_by_the_proxy_and_trusts_the_authority(server: tuple[int, Authority]) -> None:
     port, authority = server
-    proxy = Proxy(port)
-    async with await asyncio.start_server(proxy, "127.0.0.1", 0) as listening:
+    with proxying(("127.0.0.1", port)) as proxy:
         # A private address: what the administrator named may be one.
-        way = {"HTTPS_PROXY": f"http://localhost:{listening.sockets[0].getsockname()[1]}", "NO_PROXY": "else.example"}
+        way = {"HTTPS_PROXY": proxy.url.replace("127.0.0.1", "localhost"), "NO_PROXY": "elsewhere.example"}
         assert "CERTIFICATE_VERIFY_FAILED" in await called("https://models.example/v1", **way)
         trusted = await called("https://models.example/v1", **way, SSL_CERT_FILE=str(authority.certificate))
     assert trusted == "200\n"
