@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from support.chart_values import KNOBS, VALUES
+from support.helm import program
 
 from casewarden.adapters.stores import open_store
 from casewarden.adapters.stores.s3 import S3Store
@@ -21,7 +21,7 @@ from casewarden.core.network import NetworkContext
 from casewarden.relay.__main__ import parser as relay_parser
 from casewarden.settings import parse_settings
 from casewarden.wiring import read_catalogue
-from devkit import chart, dashboards, programs
+from devkit import chart, dashboards
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "casewarden"
@@ -34,7 +34,12 @@ pytestmark = pytest.mark.timeout(2400)
 
 @pytest.fixture(scope="session")
 def helm() -> str:
-    return shutil.which("helm") or str(programs.ensure(programs.CLUSTER) / "helm")
+    return program()
+
+
+@pytest.fixture(scope="session")
+def helm4() -> str:
+    return program(4)
 
 
 def run(helm: str, *words: str, values: dict[str, Any]) -> subprocess.CompletedProcess[str]:
@@ -90,6 +95,20 @@ def test_helm_finds_nothing_to_complain_of(helm: str, values: str) -> None:
     done = run(helm, "lint", "--strict", str(CHART), "--kube-version", "1.34.0", values=VALUES[values])
     assert done.returncode == 0, done.stdout
     assert "WARNING" not in done.stdout
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_helm_4_finds_nothing_to_complain_of_either_and_renders_the_same(helm: str, helm4: str, values: str) -> None:
+    done = run(helm4, "lint", "--strict", str(CHART), "--kube-version", "1.34.0", values=VALUES[values])
+    assert done.returncode == 0, done.stdout
+    assert "WARNING" not in done.stdout
+    assert template(helm4, VALUES[values]) == template(helm, VALUES[values])
+
+
+def test_helm_4_refuses_a_value_by_name_too(helm4: str) -> None:
+    done = run(helm4, "template", "casewarden", str(CHART), values={"operator": {"replicas": 4}})
+    assert done.returncode != 0
+    assert "operator/replicas" in done.stderr.replace(".", "/")
 
 
 def test_every_pod_passes_the_level_restricted(documents: list[Document]) -> None:

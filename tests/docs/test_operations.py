@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from support.evidence import finished_run
+from support.helm import program
 
 from casewarden.cli.app import run
-from devkit import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "docs" / "operations.md", ROOT / "charts" / "casewarden" / "README.md")
@@ -52,7 +51,7 @@ def test_a_command_of_ours_works(line: str, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.mark.parametrize("line", [*of("helm install"), *of("helm upgrade")])
 def test_an_installation_renders(line: str) -> None:
-    helm = shutil.which("helm") or str(programs.ensure(programs.CLUSTER) / "helm")
+    helm = program()
     words = [word for word in shlex.split(line)[2:] if word not in ("--create-namespace", "--wait")]
     done = subprocess.run([helm, "template", *words, "--kube-version", "1.34.0"], cwd=ROOT, capture_output=True,
                           text=True, timeout=60, check=False)  # fmt: skip
