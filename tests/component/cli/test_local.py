@@ -155,7 +155,13 @@ def test_an_interrupted_run_ends_with_130_and_leaves_no_process(tmp_path: Path) 
     (tmp_path / "run.yaml").write_text(yaml.safe_dump_all([config_map, run]))
     command = [sys.executable, "-m", "casewarden.cli", "run", "-f", "run.yaml", *PACK]
     process = subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env={**os.environ, "CASEWARDEN_MARK": str(tmp_path)}
+        command,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "CASEWARDEN_MARK": str(tmp_path)},
+        # A shell starts what runs in its background with interrupts ignored, the tests themselves perhaps among it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         wait_for(lambda: len(marked(tmp_path)) > 5)  # more than the two plans: cases are running
