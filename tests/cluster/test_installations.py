@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,15 +34,6 @@ Document = dict[str, Any]
 @pytest.fixture(scope="module")
 def helm(kubeconfig: str) -> Helm:
     return Helm(kubeconfig)
-
-
-@pytest.fixture(scope="module")
-def here(kubectl: Kubectl) -> str:
-    """The address under which pods find this machine."""
-    node = kubectl("get", "nodes", "-o", "jsonpath={.items[0].status.addresses[?(@.type=='InternalIP')].address}")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect((node.split()[0], 6443))
-        return str(probe.getsockname()[0])
 
 
 @contextmanager
