@@ -17,6 +17,7 @@ from support.helm import program
 from casewarden.adapters.stores import open_store
 from casewarden.adapters.stores.s3 import S3Store
 from casewarden.api.catalogue import Catalogue
+from casewarden.api.manifest import parse
 from casewarden.core.network import NetworkContext
 from casewarden.relay.__main__ import parser as relay_parser
 from casewarden.settings import parse_settings
@@ -537,6 +538,18 @@ def test_the_dashboards_are_those_that_were_built(helm: str) -> None:
 
 def test_without_the_prometheus_operator_nothing_asks_for_it(plain: list[Document]) -> None:
     assert of_kind(plain, "ServiceMonitor", "PrometheusRule") == []
+
+
+def test_what_the_hub_is_told_is_true() -> None:
+    annotations = yaml.safe_load((CHART / "Chart.yaml").read_text())["annotations"]
+    told = {key.removeprefix("artifacthub.io/"): value for key, value in annotations.items()}
+    names = set(re.findall(r"casewarden-[a-z]+:dev", (CHART / "values.yaml").read_text()))
+    assert {item["image"] for item in yaml.safe_load(told["images"])} == names
+    crds = {item["kind"] for item in yaml.safe_load(told["crds"])}
+    examples = yaml.safe_load(told["crdsExamples"])
+    assert {item["kind"] for item in examples} == crds
+    for example in examples:
+        parse(example)
 
 
 def test_the_readme_and_the_schema_know_every_value() -> None:
