@@ -93,7 +93,7 @@ BAD_STORES: dict[str, tuple[Document, str]] = {
         "check relay.storage.s3: bucket, endpoint",
     ),
     "missing": ({"bucket": "no-such-bucket"}, "NoSuchBucket"),
-    "denied": ({"bucket": "evidence", "secret": "wrong-keys"}, "InvalidAccessKeyId"),
+    "denied": ({"bucket": "evidence", "secret": "wrong-keys"}, "SignatureDoesNotMatch"),
 }
 
 
@@ -103,7 +103,7 @@ def test_a_store_that_cannot_be_used_is_said_by_the_relay_which_does_not_restart
     with s3_server(tmp_path, here) as server:
         server.bucket("evidence")
         keys(kubectl, namespace, "right-keys", SECRET)
-        keys(kubectl, namespace, "wrong-keys", "wrong", "nobody")
+        keys(kubectl, namespace, "wrong-keys", "wrong")
         for name, (s3, _) in BAD_STORES.items():
             base = {"endpoint": server.endpoint, "region": "us-east-1", "secret": "right-keys"}
             placed(helm, kubectl, namespace, name, {"type": "s3", "s3": {**base, **s3}})
@@ -121,10 +121,10 @@ def test_a_store_that_cannot_be_used_is_said_by_the_relay_which_does_not_restart
     )
 
 
-def keys(kubectl: Kubectl, namespace: str, name: str, secret: str, access: str = ACCESS) -> None:
+def keys(kubectl: Kubectl, namespace: str, name: str, secret: str) -> None:
     kubectl.apply(
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
-         "stringData": {"AWS_ACCESS_KEY_ID": access, "AWS_SECRET_ACCESS_KEY": secret}}
+         "stringData": {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": secret}}
     )  # fmt: skip
 
 
