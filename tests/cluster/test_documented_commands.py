@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -31,13 +32,12 @@ def run(kubectl: Kubectl, module_namespace: str) -> dict[str, str]:
     status = kubectl.finished(module_namespace, "over")
     failure = status["failures"][0]
     return {"NAMESPACE": module_namespace, "RUN": "over", "NAME": "over", "CASE": failure["case"],
-            "UID": kubectl.get("evalrun", module_namespace, "over")["metadata"]["uid"],
-            "sha256:…": status["evidence"]["digest"]}  # fmt: skip
+            "UID": kubectl.get("evalrun", module_namespace, "over")["metadata"]["uid"]}  # fmt: skip
 
 
 def shell(line: str, run: dict[str, str], kubectl: Kubectl) -> subprocess.CompletedProcess[str]:
     for word, meaning in run.items():
-        line = " ".join(part.replace(word, meaning) if word in part.split("/") else part for part in line.split(" "))
+        line = re.sub(rf"\b{word}\b", meaning, line)
     path = f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"
     return subprocess.run(["bash", "-c", f"set -o pipefail; {line}"], capture_output=True, text=True, timeout=120,
                           env={**os.environ, "KUBECONFIG": kubectl.kubeconfig, "PATH": path}, check=False)  # fmt: skip

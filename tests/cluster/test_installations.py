@@ -71,14 +71,16 @@ def test_the_api_server_takes_every_way_that_the_documentation_names(
             unique[json.dumps(document, sort_keys=True)] = document
     assert count > 30
     others = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in ("evals", "research")]
+    # Nothing is made, so the account of the hook's pod has to be there.
+    kubectl("create", "serviceaccount", "casewarden-test", "-n", namespace)
     # Pod Security warns of a Deployment and refuses a pod.
     kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/warn=restricted")
     with monitoring_crds(kubectl):
         kubectl.apply(*others)
         try:
             words = ["kubectl", "--kubeconfig", kubectl.kubeconfig, "apply", "--server-side", "--dry-run=server",
-                     "--force-conflicts", "-n", namespace, "-f", "-"]  # fmt: skip
-            text = yaml.dump_all(list(unique.values()), Dumper=yaml.CSafeDumper)
+                     "--force-conflicts", "-f", "-"]  # fmt: skip
+            text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(unique.values())})
             done = subprocess.run(words, input=text, capture_output=True, text=True, timeout=300, check=False)
         finally:
             kubectl("delete", "namespace", "evals", "research", "--wait=false")

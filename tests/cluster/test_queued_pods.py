@@ -59,7 +59,12 @@ def test_a_run_waits_for_its_queue_and_does_not_wait_for_pods_that_the_queue_kee
     assert (status["score"], status["attempts"]["total"]) == ("1", CASES)
     # The plan's pod and those of the cases.
     assert seen == CASES + 1
-    kept = kubectl.list("pods", queued)
+    kept = kubectl.until(lambda: all_deleted(kubectl, queued), 60, lambda: kubectl.picture(queued))
     assert len(kept) == CASES + 1
     assert all(pod["metadata"]["finalizers"] == [FINALIZER] for pod in kept)
-    assert all("deletionTimestamp" in pod["metadata"] for pod in kept)
+
+
+def all_deleted(kubectl: Kubectl, namespace: str) -> list[dict[str, Any]] | None:
+    """Return the pods that are there, once every one of them is being deleted."""
+    pods = kubectl.list("pods", namespace)
+    return pods if all("deletionTimestamp" in pod["metadata"] for pod in pods) else None
