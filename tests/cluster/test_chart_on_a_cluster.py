@@ -215,42 +215,6 @@ def restarts(kubectl: Kubectl) -> list[int]:
     return [state["restartCount"] for pod in pods for state in pod["status"].get("containerStatuses", ())]
 
 
-EVERYBODY_MAY = {
-    ("selfsubjectreviews", "create"), ("selfsubjectaccessreviews", "create"), ("selfsubjectrulesreviews", "create"),
-}  # fmt: skip
-
-
-def test_all_that_operator_and_relay_may_do_is_this(kubectl: Kubectl) -> None:
-    def may(account: str, namespace: str) -> set[tuple[str, str]]:
-        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",
-                  "spec": {"namespace": namespace}}  # fmt: skip
-        said = kubectl("create", "--raw", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", "-f", "-",
-                       f"--as=system:serviceaccount:{SYSTEM}:casewarden-{account}",
-                       "--as-group=system:serviceaccounts", "--as-group=system:authenticated",
-                       stdin=json.dumps(review))  # fmt: skip
-        rules = json.loads(said)["status"]["resourceRules"]
-        return {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
-
-    def of(resources: str, verbs: str) -> set[tuple[str, str]]:
-        return {(resource, verb) for resource in resources.split() for verb in verbs.split()}
-
-    operator = (
-        of("evalruns", "get list watch create patch delete")
-        | of("auditruns", "get list watch delete")
-        | of("evalruns/status auditruns/status", "patch")
-        | of("pods", "get list watch create delete")
-        | of("pods/log", "get")
-        | of("configmaps", "get list create patch")
-        | of("serviceaccounts networkpolicies", "get create patch")
-        | of("events", "create")
-        | EVERYBODY_MAY
-    )
-    assert may("operator", "default") == operator
-    assert may("operator", SYSTEM) - operator <= of("leases", "create get update")
-    for namespace in ("default", SYSTEM):
-        assert may("relay", namespace) == of("tokenreviews", "create") | of("pods", "get") | EVERYBODY_MAY
-
-
 def test_what_the_operator_may_do_is_little(kubectl: Kubectl) -> None:
     def may(verb: str, what: str, account: str, namespace: str = "default") -> bool:
         who = f"--as=system:serviceaccount:{SYSTEM}:casewarden-{account}"
