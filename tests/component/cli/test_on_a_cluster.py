@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.audit_evidence import AUDIT_UID, AuditFolder
 from support.evidence import UID, finished_run
 
 from casewarden.adapters.stores.zstd import decompress
@@ -327,3 +328,42 @@ async def test_without_a_kubeconfig_it_says_what_to_set(cli: Any) -> None:
 
     assert ran.code == 2
     assert "give --kubeconfig or set KUBECONFIG" in ran.err
+
+
+async def test_a_report_of_a_run_has_its_floor_its_interval_and_what_its_model_used(cli: Any) -> None:
+    used = {"promptTokens": 900, "completionTokens": 100, "modelCalls": 7, "source": "reported", "cost": "0.6"}
+    interval = {"low": "0.5", "high": "0.75", "method": "bootstrap", "families": 4}
+    await fill(cli, usage=used, scoreInterval=interval, floor={"nullAgent": "0.25", "reference": "1"})
+    page = cli.folder / "report.html"
+    assert (await cli.on_cluster("report", "small-run", "-o", str(page))).code == 0
+    text = page.read_text()
+    assert "score 0.625, interval 0.5 to 0.75, null agent 0.25, reference 1, of 1" in text
+    assert "<td class=n>0.6</td><td class=n>0.2</td>" in text
+    assert "1 transcripts are in this report." in text
+
+
+@pytest.mark.parametrize(("form", "begins"), [("junit", b"<?xml"), ("csv", b"namespace,run"), ("inspect", b"PK")])
+async def test_a_run_is_exported(cli: Any, form: str, begins: bytes) -> None:
+    await fill(cli)
+    file = cli.folder / "exported"
+    assert (await cli.on_cluster("export", "small-run", "-f", form, "-o", str(file))).code == 0
+    assert file.read_bytes().startswith(begins)
+
+
+async def test_an_audit_is_reported_by_its_name(cli: Any) -> None:
+    found = AuditFolder()
+    for path, data in found.files.items():
+        await cli.store.put(f"runs/{AUDIT_UID}/{path}", data, limit=1 << 20)
+    audit = cli.api.put("trial", status(evidence={"digest": found.digest}), uid=AUDIT_UID)
+    cli.api.objects["auditruns/evals/trial"] = {**audit, "kind": "AuditRun"}
+    page = cli.folder / "report.html"
+    ran = await cli.on_cluster("report", "ar/trial", "-o", str(page))
+    assert (ran.code, ran.err.endswith("bytes\n")) == (0, True)
+    assert "<dt>weakest margin</dt><dd>1 family</dd>" in page.read_text()
+
+
+async def test_what_is_not_over_has_no_report(cli: Any) -> None:
+    cli.api.put("kv", status(finished="False"))
+    ran = await cli.on_cluster("report", "kv")
+    assert ran.code != 0
+    assert "EvalRun kv is not over" in ran.err
