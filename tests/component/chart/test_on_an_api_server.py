@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +22,7 @@ from support.api_server import api_server, free_port, kubeconfig_of
 from support.chart_values import combinations
 from support.helm import Helm
 from support.kubectl import Kubectl
+from support.pages import COMMANDS, INLINE, ON_A_CLUSTER
 
 from devkit import programs
 
@@ -240,3 +243,30 @@ def test_crds_that_are_missing_are_said_and_those_applied_by_hand_become_the_rel
     finally:
         helm("uninstall", RELEASE, "-n", SYSTEM)
     little_is_left(kubectl)
+
+
+def test_what_the_pages_have_for_kubectl_is_what_the_server_understands(kubectl: Kubectl, release: None) -> None:
+    """But for logs, which only a node has; a run is not played here, so it is there and never over."""
+    run = {"apiVersion": "casewarden.dev/v1alpha1", "kind": "EvalRun",
+           "metadata": {"name": "over", "namespace": "default"},
+           "spec": {"task": {"name": "support-routing"}, "candidate": {"control": "reference"},
+                    "seeds": {"values": [17]}}}  # fmt: skip
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team", "namespace": "default"},
+             "spec": {"hard": {"pods": "20"}}}  # fmt: skip
+    kubectl("apply", "-f", str(ROOT / "crds"))
+    kubectl.apply(run, quota)
+    uid = kubectl.get("evalrun", "default", "over")["metadata"]["uid"]
+    alone = [line for line in COMMANDS if line in ON_A_CLUSTER and line.startswith("kubectl get")]
+    lines = [line for line in INLINE if line.startswith("kubectl ") and " logs " not in line]
+    assert len(lines) >= 10
+    failed = {}
+    for line in [*lines, *alone]:
+        command = line
+        for word, meaning in {"NAMESPACE": "default", "NAME": "over", "RUN": "over", "UID": uid}.items():
+            command = re.sub(rf"\b{word}\b", meaning, command)
+        done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True, timeout=60,
+                              env={**os.environ, "KUBECONFIG": kubectl.kubeconfig}, check=False)  # fmt: skip
+        if done.returncode:
+            failed[line] = done.stderr
+    kubectl("delete", "evalrun/over", "resourcequota/team", "-n", "default")
+    assert failed == {}
