@@ -96,13 +96,28 @@ test-cluster: setup ## Tests on a real cluster, made for them and ended after th
 	dev/cluster load; \
 	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster
 
+# A checkout of AgentBench, or as much of it as has the dev splits. Where it is set, `make test` runs these tests too.
+AGENTBENCH_DATA ?=
+export AGENTBENCH_DATA
+
+.PHONY: test-agentbench
+test-agentbench: setup ## What is tested on AgentBench's own data, a checkout that AGENTBENCH_DATA=… names
+	@test -d "$(AGENTBENCH_DATA)/data" || { echo "AGENTBENCH_DATA must name a checkout of AgentBench, with its folder data" >&2; exit 1; }
+	$(PYTEST) -q -n auto --dist loadfile tests/component/agentbench; \
+	export CLUSTER_NAME=$(TEST_CLUSTER); \
+	trap 'dev/cluster down' EXIT; \
+	dev/cluster up; \
+	dev/cluster load; \
+	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/agentbench
+
 .PHONY: soak
-soak: setup ## What takes too long for every change: the API server away for three minutes
+soak: setup ## What takes too long for every change: the API server away for minutes, whole audits through a restart
 	export CLUSTER_NAME=$(TEST_CLUSTER) CASEWARDEN_SOAK_SECONDS=180; \
 	trap 'dev/cluster down' EXIT; \
 	dev/cluster up; \
 	dev/cluster load; \
-	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/test_outcomes.py -k api_server
+	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/test_outcomes.py -k api_server; \
+	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/soak
 
 .PHONY: bench
 bench: setup ## Measure what the operator and its pods cost; JSON in dev/bench/results/

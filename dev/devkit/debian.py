@@ -44,6 +44,11 @@ IMAGES = (
     Package("debian-archive-keyring", "/usr/share/keyrings/debian-archive-keyring.gpg"),
     Package("ca-certificates", "/etc/ssl/certs/ca-certificates.crt"),
 )
+DATABASE = (
+    Package("mariadb-server-core", "mariadbd"),
+    Package("socat", "socat"),
+)
+"""What tests of the task pack agentbench-db run on this machine; in a cluster it is in an image."""
 
 
 def missing(packages: tuple[Package, ...]) -> list[str]:

@@ -144,8 +144,17 @@ def _evidence(folder: Path) -> None:
     _shim(folder)
 
 
+def _tasks(folder: Path) -> None:
+    _locked(folder, "--prune", "pydantic", "--prune", "zstandard", "--extra", "packs")  # the packs do without them
+
+
 def _operator(folder: Path) -> None:
     _locked(folder, "--extra", "operator", "--extra", "cli")
+
+
+def _trial(folder: Path) -> None:
+    _locked(folder, "--only-group", "agents")
+    shutil.copy2(programs.ensure(programs.S3) / "versitygw", folder / "versitygw")
 
 
 SDK = "tasks/casewarden_sdk"
@@ -162,13 +171,18 @@ IMAGES: dict[str, Image] = {
             sources=("operator/casewarden/__init__.py", "operator/casewarden/casepod", SDK),
             prepare=_evidence,
         ),
-        Image("tasks", base="python", sources=(SDK, "tasks/casewarden_tasks")),
+        Image("tasks", base="python", sources=(SDK, "tasks/casewarden_tasks"), prepare=_tasks),
+        Image("mariadb", base="base"),
+        Image("os-default", base="base"),
+        Image("os-packages", base="os-default"),
+        Image("os-ubuntu", base="base"),
         Image("operator", base="python", sources=("operator/casewarden", SDK), prepare=_operator),
+        Image("trial", base="python", prepare=_trial),
     )
 }
 CLUSTER_ONLY = ("pause", "coredns")
 """Those that only a cluster made from source needs."""
-PRODUCT = ("python", "evidence", "tasks", "operator")
+PRODUCT = ("python", "evidence", "tasks", "mariadb", "os-default", "operator")
 
 
 def chosen(names: Iterable[str]) -> list[Image]:

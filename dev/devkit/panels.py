@@ -75,6 +75,13 @@ SCORE_ROWS: tuple[tuple[str, tuple[Chart, ...]], ...] = (
                 most=1,
             ),
             Chart(
+                "Tokens of each run",
+                "What a finished run's models read and wrote: the candidate's, and those that its task asked.",
+                (Query(f"sum by (run, asked_by) (casewarden_run_model_tokens{{{SCORES}}})", "{{run}} {{asked_by}}"),),
+                "short",
+                8,
+            ),
+            Chart(
                 "Runs with a score",
                 "How many runs are shown; the metrics' cap leaves the oldest out.",
                 (

@@ -187,17 +187,33 @@ def choose(context: str, registry: str) -> Target:
 _SCRIPTED = {"url": "http://models.casewarden-models.svc:8000/v1", "retrySeconds": 2}
 SCRIPTED = {
     "scripted": {**_SCRIPTED, "concurrency": 4, "price": {"prompt": "1000", "completion": "1000"}},
+    "scripted-claude": {**_SCRIPTED, "dialect": "anthropic"},
+    "scripted-shared": {**_SCRIPTED, "concurrency": 4},
     "scripted-keyless": {**_SCRIPTED, "secret": {"name": "no-such-secret"}},
     "scripted-elsewhere": {**_SCRIPTED, "namespaces": ["elsewhere"]},
 }
 
 
+PACKS = (
+    "durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-ltp", "agentbench-os",
+    "agentbench-webshop",
+)  # fmt: skip
+"""The packs of the image of tasks."""
+ENVIRONMENTS = ("python", "mariadb", "os-default")
+"""Images that candidates and environments run, by their aliases in the catalogue."""
+
+
 def chart_values(references: dict[str, str]) -> str:
     """What the chart is told of the images; JSON is YAML."""
-    packs = {pack: {"image": references["tasks"]} for pack in ("durable-kv", "support-routing")}
+    packs = {pack: {"image": references["tasks"]} for pack in PACKS}
     values = {
         "image": {"operator": references["operator"], "evidence": references["evidence"]},
-        "catalogue": {"tasks": packs, "images": {"python": references["python"]}, "endpoints": SCRIPTED},
+        "catalogue": {
+            "tasks": packs,
+            "images": {name: references[name] for name in ENVIRONMENTS},
+            "endpoints": SCRIPTED,
+            "allowBaseline": ["agentbench-os"],
+        },
         # A checkout's release is for trials, and its own cluster has no storage class.
         "relay": {"storage": {"type": "emptyDir", "size": "2Gi"}},
     }

@@ -31,6 +31,7 @@ type request struct {
 	Limits  limits            `json:"limits"`
 	Empty   []string          `json:"empty"`
 	Path    string            `json:"path"`
+	Paths   []string          `json:"paths"`
 	Mode    *uint32           `json:"mode"`
 	Max     *int64            `json:"max"`
 }

@@ -32,7 +32,7 @@ func TestAProgramWithoutNetworkHasUnixSocketsOnly(t *testing.T) {
 		{"inet", call(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_STREAM, 0), "EPERM"},
 		{"udp", call(unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_DGRAM, 0), "EPERM"},
 		{"inet6", call(unix.SYS_SOCKET, unix.AF_INET6, unix.SOCK_STREAM, 0), "EPERM"},
-		{"netlink", call(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, 0), "EPERM"},
+		{"netlink", call(unix.SYS_SOCKET, unix.AF_NETLINK, unix.SOCK_RAW, 0), "EAFNOSUPPORT"},
 		{"vsock", call(unix.SYS_SOCKET, unix.AF_VSOCK, unix.SOCK_STREAM, 0), "EPERM"},
 		{"packet", call(unix.SYS_SOCKET, unix.AF_PACKET, unix.SOCK_RAW, 0), "EPERM"},
 		{"io_uring", call(unix.SYS_IO_URING_SETUP, 8, "P"), "EPERM"},

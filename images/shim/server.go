@@ -105,10 +105,13 @@ func (s *server) handle(req request, payload []byte) (answer, *fault) {
 	case "get":
 		content, refused := getFile(req.Path, req.Max)
 		return answer{payload: content}, refused
+	case "stat":
+		lines, refused := statFiles(req.Paths)
+		return answer{payload: lines}, refused
 	case "exit":
 		return answer{}, nil
 	default:
-		return answer{}, environmentFault("op %q is none of start, write, close_stdin, signal, sweep, put, get, exit", req.Op)
+		return answer{}, environmentFault("op %q is none of start, write, close_stdin, signal, sweep, put, get, stat, exit", req.Op)
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
+	"time"
 
 	"casewarden.dev/shim/internal/filter"
+	"golang.org/x/sys/unix"
 )
 
 func TestRowsOfProcAreReadWhateverAProcessCallsItself(t *testing.T) {
@@ -211,5 +211,53 @@ func TestNestingDoesNotUseUpDescriptors(t *testing.T) {
 	}
 	if rest, _ := os.ReadDir(root); len(rest) != 0 {
 		t.Errorf("left: %v", rest)
+	}
+}
+
+func TestFilesAreDescribedAndLinksNotFollowed(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{"a": "12345", "deep/b": ""} {
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o640)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink("/etc", filepath.Join(folder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	rows := func() map[string][]any {
+		lines, refused := statFiles([]string{folder, folder + "/nothing"})
+		if refused != nil {
+			t.Fatal(refused)
+		}
+		found := map[string][]any{}
+		for _, line := range bytes.Split(bytes.TrimSpace(lines), []byte("\n")) {
+			var row []any
+			if err := json.Unmarshal(line, &row); err != nil || len(row) != 5 {
+				t.Fatalf("%q: %v", line, err)
+			}
+			found[strings.TrimPrefix(row[0].(string), folder)] = row[1:]
+		}
+		return found
+	}
+	before := rows()
+	if len(before) != 5 || before["/a"][1] != 5.0 || before["/link"][3] != "/etc" || before["/deep/b"][1] != 0.0 {
+		t.Fatalf("%v", before)
+	}
+	// The same size, and an old time put on it: only the inode's own time tells, as finely as the kernel's clock ticks.
+	old, after := time.Unix(1, 0), before
+	for start := time.Now(); reflect.DeepEqual(before["/a"], after["/a"]); after = rows() {
+		if err := errors.Join(os.WriteFile(folder+"/a", []byte("54321"), 0o640), os.Chtimes(folder+"/a", old, old)); err != nil {
+			t.Fatal(err)
+		}
+		if time.Since(start) > 10*time.Second {
+			t.Fatalf("still %v", after["/a"])
+		}
+	}
+	if !reflect.DeepEqual(before["/deep/b"], after["/deep/b"]) {
+		t.Fatalf("%v, then %v", before, after)
+	}
+	if _, refused := statFiles([]string{"etc"}); refused == nil {
+		t.Fatal("a relative path was taken")
 	}
 }

@@ -61,8 +61,8 @@ def read_catalogue(path: str) -> Catalogue:
         return catalogue
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in detail["loc"])
-        raise CatalogueError(f"{path}: {where}: {detail['msg']}") from None
+        where = "".join(f"{part}." for part in detail["loc"])[:-1]
+        raise CatalogueError(": ".join(filter(None, (path, where, detail["msg"])))) from None
     except (OSError, yaml.YAMLError, ValueError) as error:
         raise CatalogueError(f"{path}: {error}") from None
 

@@ -8,6 +8,8 @@ import signal
 import sys
 from typing import Any, List, Optional
 
+from .errors import ContractError
+
 __all__ = ["load_pack", "main"]
 
 USAGE = "usage: casewarden-task MODULE:PACK {plan,drive,grade,aggregate}"
@@ -39,9 +41,11 @@ def main(arguments: Optional[List[str]] = None) -> int:
         signal.signal(signal.SIGTERM, lambda *_: os._exit(_EXIT_TERMINATED))
     try:
         pack = load_pack(name)
-    except LookupError as error:
-        sys.stderr.write(f"casewarden-task: {error.args[0]}\n")
-        return 2
+    except (LookupError, ContractError) as error:
+        from .verbs import refuse
+
+        # A pack that refuses to be one (AgentBench v0.1) says so where the run's user reads it.
+        return refuse(ContractError(str(error.args[0])), os.environ if verb == "plan" else {})
     if verb == "drive":
         from .driver import main as drive
 
@@ -50,7 +54,8 @@ def main(arguments: Optional[List[str]] = None) -> int:
 
     if verb == "plan":
         return verbs.plan(pack, sys.stdout, os.environ)
-    return getattr(verbs, verb)(pack, sys.stdin, sys.stdout)  # type: ignore[no-any-return]
+    run = verbs.grade if verb == "grade" else verbs.aggregate
+    return run(pack, sys.stdin, sys.stdout, os.environ)
 
 
 if __name__ == "__main__":

@@ -247,8 +247,11 @@ class Pack(Protocol):
     are the grader fingerprint. ``default_argv`` may use ``{python}``, ``{workspace}`` and ``{state}``. ``exclusions``
     maps ids of cases known to be broken to the reason.
 
-    Two more attributes are read where a pack has them. ``kinds`` maps a class of cases to its containers (default
-    ``DEFAULT_KINDS``). ``unfaulted`` maps a dimension that no fault control targets to the reason.
+    Three more attributes are read where a pack has them. ``kinds`` maps a class of cases to its containers (default
+    ``DEFAULT_KINDS``). ``unfaulted`` maps a dimension that no fault control targets to the reason. ``models`` maps the
+    roles of models that the driver asks (``judge``) to what they are for; a run must name a model for each.
+    ``grader_checks`` maps the names that the grader asks ``checks.holds`` by to what each is about; audits mutate the
+    grader by them.
     """
 
     id: str

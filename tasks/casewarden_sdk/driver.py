@@ -10,6 +10,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -24,10 +25,14 @@ from .runtime import Runtime
 from .termination import encode_termination
 from .wire import WIRE_VERSION, WireError
 
-__all__ = ["EXIT_ENVIRONMENT", "EXIT_SEALED", "Places", "drive"]
+__all__ = ["EXIT_ENVIRONMENT", "EXIT_SEALED", "EXIT_TERMINATED", "Places", "drive"]
 
 EXIT_SEALED = 0
 EXIT_ENVIRONMENT = 3
+EXIT_TERMINATED = 143
+# For forcing a task, and for handing over what there is; with a pack's grace it is less than the pod's.
+_LEAVE_SECONDS = 8.0
+_TERMINATED = "the pod was told to end before the case was over"
 _CONNECT_SECONDS = 60.0
 # The recorder bounds every answer itself (its hold time is minutes); this only ends a driver whose recorder hangs.
 _ANSWER_SECONDS = 7200.0
@@ -59,10 +64,12 @@ class Places:
 async def drive(pack: Pack, spec: str, places: Places) -> int:
     """Play the case that ``spec`` names (``CASEWARDEN_CASE``), write the termination message, return the exit code."""
     driver = _Driver(pack, places)
+    driver.listen_for_the_end()
     try:
-        return driver.tell(*(await driver.run(spec)))
+        told = await driver.run(spec)
+        return EXIT_TERMINATED if driver.terminated else driver.tell(*told)
     except Superseded:
-        return driver.tell("superseded")
+        return EXIT_TERMINATED if driver.terminated else driver.tell("superseded")
     finally:
         await driver.close()
 
@@ -73,6 +80,8 @@ class _Driver:
         self._places = places
         self._case: Optional[Case] = None
         self._connection: Optional[Connection] = None
+        self._playing: Optional[Runtime] = None
+        self.terminated = False
 
     async def run(self, spec: str) -> Any:
         """Return what ``tell`` takes: status, checks, digest, reason, error, seconds."""
@@ -81,6 +90,8 @@ class _Driver:
             self._case, seed = case_of(self._pack, spec)
             runtime = await self._open(self._case, seed)
             record = await self._play(self._case, runtime)
+            if self.terminated:
+                raise EnvironmentFailure("Deleted", _TERMINATED)
             verdict = _judged(self._pack, self._case, record)
             if verdict.status != ENVIRONMENT_ERROR:
                 return await self._seal(verdict, record)
@@ -91,6 +102,21 @@ class _Driver:
         await self._abandon(failure, record)
         unassessed = "-" * len(self._case.dimensions) if self._case else ""
         return ENVIRONMENT_ERROR, unassessed, None, failure.reason, failure.message, None
+
+    def listen_for_the_end(self) -> None:
+        """Answer SIGTERM: let a pack that wants it end its case in order, with nothing sealed; else end at once."""
+        loop = asyncio.get_running_loop()
+
+        # No handler of the loop's: a pack whose code holds the loop up must be ended too.
+        def terminate(*_: Any) -> None:
+            if self._playing is None or not self._playing.is_heard:
+                os._exit(EXIT_TERMINATED)
+            self.terminated = True
+            signal.signal(signal.SIGALRM, lambda *_: os._exit(EXIT_TERMINATED))
+            signal.setitimer(signal.ITIMER_REAL, float(getattr(self._pack, "grace_seconds", 0.0)) + _LEAVE_SECONDS)
+            loop.call_soon_threadsafe(self._playing.stop, EnvironmentFailure("Deleted", _TERMINATED))
+
+        signal.signal(signal.SIGTERM, terminate)
 
     async def close(self) -> None:
         """Let the recorder see the end of the connection."""
@@ -125,12 +151,14 @@ class _Driver:
         )
 
     async def _play(self, case: Case, runtime: Runtime) -> JSON:
+        self._playing = runtime
         try:
             try:
                 record = await self._pack.drive(case, runtime)
             except CandidateError as error:
                 record = candidate_error_record(error)
             finally:
+                self._playing = None
                 await runtime.close()
             canonical(record)
         except EnvironmentFailure:

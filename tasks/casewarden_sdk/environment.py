@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Coroutine, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Coroutine, List, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
 from .connection import ConnectionLost, Refusal
 from .errors import CandidateError, EnvironmentFailure
+from .running import Running
 from .supervisor import SIGKILL, ShimLimits, Supervisor, Swept
 from .wire import WireError
 
-__all__ = ["Environment", "Executed"]
+__all__ = ["Environment", "Executed", "FileStat"]
 
 T = TypeVar("T")
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -31,6 +32,17 @@ class Executed:
     timed_out: bool
     output_limit: bool
     seconds: float
+
+
+class FileStat(NamedTuple):
+    """A file as its inode has it. ``changed`` is when it last changed in any way, in nanoseconds; no program of a
+    container can set that."""
+
+    path: str
+    mode: int
+    size: int
+    changed: int
+    link: str
 
 
 class Environment:
@@ -89,7 +101,7 @@ class Environment:
         variables = {"PATH": _DEFAULT_PATH, "LANG": "C.UTF-8", **(env or {})}
         limits = ShimLimits(processes=processes, output_bytes=max_bytes)
         supervisor = self._supervisor
-        session = await self._asked(supervisor.start(argv, variables, cwd, network, limits, 30.0), agent)
+        session = await self.asked(supervisor.start(argv, variables, cwd, network, limits, 30.0), agent)
 
         async def feed() -> None:
             # A command need not read its input; it is its exit that counts.
@@ -109,13 +121,13 @@ class Environment:
 
         timed_out = False
         try:
-            await self._asked(asyncio.wait_for(play(), seconds), agent, late=False)
+            await self.asked(asyncio.wait_for(play(), seconds), agent, late=False)
         except asyncio.TimeoutError:
             timed_out = True
-            await self._asked(kill(), agent)
+            await self.asked(kill(), agent)
         ended = session.exit
         if ended is None:
-            raise await self._lost("it ended during a command")
+            raise await self.lost("it ended during a command")
         del supervisor.sessions[session.number]
         return Executed(
             ended.code,
@@ -127,23 +139,53 @@ class Environment:
             ended.seconds,
         )
 
+    async def open(
+        self,
+        argv: Sequence[str],
+        env: Optional[Mapping[str, str]] = None,
+        cwd: str = "/",
+        max_bytes: int = 1 << 20,
+        network: str = "none",
+        agent: bool = False,
+        processes: Optional[int] = 256,
+    ) -> Running:
+        """Start a command that goes on running; ``max_bytes`` of output in all end it. Else as ``exec``."""
+        variables = {"PATH": _DEFAULT_PATH, "LANG": "C.UTF-8", **(env or {})}
+        limits = ShimLimits(processes=processes, output_bytes=max_bytes)
+        session = await self.asked(self._supervisor.start(argv, variables, cwd, network, limits, 30.0), agent)
+        errors = self._stderr.setdefault(session.number, bytearray())
+        return Running(self, self._supervisor, session, lambda: bytes(errors), agent)
+
+    def acts(self) -> None:
+        """Say that the agent acts from here on, in a program that was opened before it did."""
+        self._agent_acted = True
+
+    async def stat(self, paths: Sequence[str], agent: bool = False) -> List[FileStat]:
+        """Tell what there is at ``paths`` and below them, links not followed.
+
+        The container's shim looks, not a program that the agent could have replaced.
+        """
+        rows = await self.asked(self._supervisor.stat(paths, 60.0), agent)
+        return [FileStat(*row) for row in rows]
+
     async def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
         """Write a file of the container."""
-        await self._asked(self._supervisor.put(path, data, mode, 60.0), False)
+        await self.asked(self._supervisor.put(path, data, mode, 60.0), False)
 
     async def get(self, path: str, max_bytes: int = 1 << 20, agent: bool = False) -> bytes:
         """Read a file of the container; a failure as of the class where there is none or it is larger."""
-        return await self._asked(self._supervisor.get(path, max_bytes, 60.0), agent)
+        return await self.asked(self._supervisor.get(path, max_bytes, 60.0), agent)
 
     async def sweep(self, empty: Sequence[str] = ()) -> Swept:
         """Kill every process of the container but the shim and empty its temporary folders and ``empty``."""
-        return await self._asked(self._supervisor.sweep(empty, 60.0), False)
+        return await self.asked(self._supervisor.sweep(empty, 60.0), False)
 
     async def close(self) -> None:
         """Ask the shim to exit."""
         await self._supervisor.exit()
 
-    async def _lost(self, why: str) -> Exception:
+    async def lost(self, why: str) -> Exception:
+        """Return the error of who is to blame for the loss of what should be there, the container or its server."""
         if self._agent_acted:
             await asyncio.sleep(self._loss_grace)
         return self._broken(f"environment {self.name!r} is gone: {why}")
@@ -153,13 +195,13 @@ class Environment:
             return CandidateError("SandboxKilled", message)
         return EnvironmentFailure("EnvironmentFailed", message)
 
-    async def _asked(self, question: Coroutine[Any, Any, T], agent: bool, late: bool = True) -> T:
+    async def asked(self, question: Coroutine[Any, Any, T], agent: bool, late: bool = True) -> T:
         """Ask the shim. ``late`` says that no answer in time is a failure too, and not for the caller to judge."""
         self._agent_acted = self._agent_acted or agent
         try:
             return await question
         except ConnectionLost as lost:
-            raise await self._lost(str(lost)) from None
+            raise await self.lost(str(lost)) from None
         except Refusal as refusal:
             raise self._broken(f"environment {self.name!r}: {refusal}") from None
         except asyncio.TimeoutError:

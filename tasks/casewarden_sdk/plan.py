@@ -14,11 +14,21 @@ from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 from . import __version__
 from .always import with_always
 from .canonical import canonical, sha256_bytes, sha256_json
-from .checking import PlanRefused, check_cases, check_controls, check_coverage, check_pack, check_seeds
+from .checking import PlanRefused, check_cases, check_controls, check_coverage, check_models, check_pack, check_seeds
 from .contract import DEFAULT_KINDS, JSON, Case, Control, Pack
 from .fingerprint import grader_fingerprint
 
-__all__ = ["CONTRACT_VERSION", "LINE_PREFIX", "PlanRefused", "build_plan", "plan_lines", "read_plan_lines"]
+__all__ = [
+    "CONTRACT_VERSION",
+    "LINE_PREFIX",
+    "PlanRefused",
+    "build_plan",
+    "controls_of",
+    "pack_lines",
+    "plan_lines",
+    "read_plan_lines",
+    "unpack_lines",
+]
 
 CONTRACT_VERSION = "1"
 LINE_PREFIX = "casewarden-plan "
@@ -34,9 +44,13 @@ def build_plan(
     ``PlanRefused`` where pack, seeds, params or families break the contract.
     """
     kinds = dict(getattr(pack, "kinds", DEFAULT_KINDS))
+    models = dict(getattr(pack, "models", {}))
     check_pack(pack, kinds)
+    check_models(models)
     check_seeds(seeds)
-    check_controls(pack)
+    controls = controls_of(pack, params)
+    check_controls(pack, controls)
+    exclusions = _exclusions_of(pack, params)
     planned: List[Tuple[int, Case]] = []
     excluded: List[Dict[str, JSON]] = []
     known: Dict[str, None] = {}
@@ -46,8 +60,8 @@ def build_plan(
         for case in cases:
             if families and case.id not in families:
                 continue
-            if case.id in pack.exclusions:
-                excluded.append({"seed": seed, "id": case.id, "reason": pack.exclusions[case.id]})
+            if case.id in exclusions:
+                excluded.append({"seed": seed, "id": case.id, "reason": exclusions[case.id]})
             else:
                 planned.append((seed, case))
     check_coverage(pack, seeds, planned, families, known)
@@ -68,34 +82,62 @@ def build_plan(
         "params": dict(params),
         "cases": [_case_row(seed, case) for seed, case in planned],
         "excluded": excluded,
-        "controls": [_control_row(control) for control in with_always(pack.controls)],
+        "controls": [_control_row(control) for control in with_always(controls)],
+        "checks": list(getattr(pack, "grader_checks", {})),
         "fingerprints": {
             "grader": grader_fingerprint(pack.sources),
             "cases": sha256_json([{"seed": seed, **case.content} for seed, case in planned]),
             "contract": _contract_sha256(pack),
         },
         "sdk": __version__,
+        **({"models": models} if models else {}),
+        **({"score": pack.score} if hasattr(pack, "score") else {}),
     }
+
+
+def controls_of(pack: Pack, params: Mapping[str, JSON]) -> Sequence[Control]:
+    """Return the controls of a pack for ``params``, those that every audit has left out.
+
+    A pack that reads data sets may have ``controls_for(params)``, controls for that data in the place of ``controls``;
+    as it may have ``exclusions_for(params)``, exclusions of that data beside ``exclusions``.
+    """
+    made = getattr(pack, "controls_for", None)
+    return tuple(pack.controls if made is None else made(params))
+
+
+def _exclusions_of(pack: Pack, params: Mapping[str, JSON]) -> Mapping[str, str]:
+    made = getattr(pack, "exclusions_for", None)
+    return {**pack.exclusions, **({} if made is None else made(params))}
 
 
 def plan_lines(plan: Mapping[str, JSON]) -> List[str]:
     """Write a plan as lines that survive a container's log."""
-    packed = base64.b64encode(zlib.compress(canonical(dict(plan)).encode("ascii"), 9)).decode("ascii")
-    return [LINE_PREFIX + packed[start : start + _LINE] for start in range(0, len(packed), _LINE)]
+    return pack_lines(LINE_PREFIX, canonical(dict(plan)))
 
 
 def read_plan_lines(lines: Iterable[str]) -> str:
     """Return the canonical text of a plan from a log; ``ValueError`` where there is none, or not the whole."""
-    packed = "".join(line[len(LINE_PREFIX) :].strip() for line in lines if line.startswith(LINE_PREFIX))
+    return unpack_lines(LINE_PREFIX, lines, "plan")
+
+
+def pack_lines(prefix: str, text: str) -> List[str]:
+    """Write ASCII text as lines of a log that start with ``prefix``."""
+    packed = base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
+    return [prefix + packed[start : start + _LINE] for start in range(0, len(packed), _LINE)]
+
+
+def unpack_lines(prefix: str, lines: Iterable[str], what: str) -> str:
+    """Return the text of ``pack_lines`` from a log; ``ValueError`` names ``what`` is missing or damaged."""
+    packed = "".join(line[len(prefix) :].strip() for line in lines if line.startswith(prefix))
     if not packed:
-        raise ValueError("the log has no plan in it")
+        raise ValueError(f"the log has no {what} in it")
     try:
         unpacker = zlib.decompressobj()
         data = unpacker.decompress(base64.b64decode(packed, validate=True), _MAX_PLAN_BYTES)
     except (ValueError, zlib.error) as error:
-        raise ValueError(f"the plan in the log is damaged: {error}") from None
+        raise ValueError(f"the {what} in the log is damaged: {error}") from None
     if not unpacker.eof:
-        raise ValueError("the plan in the log is cut, or larger than 64 MiB")
+        raise ValueError(f"the {what} in the log is cut, or larger than 64 MiB")
     return data.decode("ascii")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Protocol, Sequence, Tuple
 
 from .canonical import canonical
 from .connection import ConnectionLost, Refusal, error_of
@@ -114,7 +114,7 @@ class Process:
 
     async def close(self) -> None:
         """Kill what has not been finished. A limit that the candidate broke before is not told again."""
-        if not self._over:
+        if not self._over and not self._runtime.stopped:
             with contextlib.suppress(CandidateError):
                 await self.finish("kill")
 
@@ -171,7 +171,7 @@ class Chat:
 
     async def close(self) -> None:
         """End what has not been finished."""
-        if not self._over:
+        if not self._over and not self._runtime.stopped:
             with contextlib.suppress(CandidateError):
                 await self.finish("kill")
 
@@ -216,11 +216,32 @@ class Runtime:
         self.seed = seed
         self.candidate = candidate
         self.heard = False
+        self.stopped = False
+        """Whether the pod is being taken away: the sidecar ends the candidate then, and nothing is sealed."""
         self._recorder = recorder
         self._folder = environments
         self._environments: Dict[str, Environment] = {}
         self._processes: List[Process] = []
         self._chats: List[Chat] = []
+        self._on_stop: List[Callable[[EnvironmentFailure], None]] = []
+
+    def on_stop(self, callback: Callable[[EnvironmentFailure], None]) -> None:
+        """Be called when the pod is to end: by a deadline, suspend or deletion of the run. ``drive`` is to return soon.
+
+        Without a callback the driver ends at once.
+        """
+        self._on_stop.append(callback)
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether anybody wants to be told of the pod's end."""
+        return bool(self._on_stop)
+
+    def stop(self, cause: EnvironmentFailure) -> None:
+        """Tell that the pod is to end."""
+        self.stopped = True
+        for callback in self._on_stop:
+            callback(cause)
 
     async def start(self, argv: Optional[Sequence[str]] = None) -> Process:
         """Start the candidate's program, as a new process in a swept container; its state folder persists.
@@ -246,6 +267,28 @@ class Runtime:
     async def note(self, name: str, value: JSON) -> None:
         """Keep a state of the host's as evidence: a named JSON value, in order, in the bundle's ``states.jsonl``."""
         await self.ask({"op": "state", "name": name}, canonical(value).encode("ascii"))
+
+    async def ask_model(
+        self,
+        role: str,
+        messages: Sequence[JSON],
+        tools: Optional[Sequence[JSON]] = None,
+        parameters: Optional[Mapping[str, JSON]] = None,
+    ) -> Dict[str, JSON]:
+        """Ask a model of the task's own (``Pack.models``), such as a judge; return the message that it answers with.
+
+        Messages and ``tools`` are those of OpenAI's chat completions; ``parameters`` are the pack's (``temperature``),
+        which the run's own win over. ``content`` is always a text, empty where the model said nothing. The time is not
+        the candidate's, and no failure is: what goes wrong is an ``EnvironmentFailure`` (``ModelUnavailable``), to let
+        pass; after one nothing can be sealed. What was asked and answered is evidence; put what grading needs into the
+        record, since ``grade`` asks nobody.
+        """
+        asked: Dict[str, JSON] = {**(parameters or {}), "messages": list(messages)}
+        if tools:
+            asked["tools"] = list(tools)
+        _, payload = await self.ask({"op": "model", "role": role}, canonical(asked).encode("ascii"))
+        answer: Dict[str, JSON] = json.loads(payload)
+        return answer
 
     async def environment(self, name: str, seconds: float = 120.0) -> Environment:
         """Return the environment container ``name`` of the case's kind; the first call waits ``seconds`` for it."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
 
@@ -164,6 +165,11 @@ class Supervisor:
     async def get(self, path: str, max_bytes: int, seconds: Optional[float] = None) -> bytes:
         """Read a file of the container; ``Refusal`` where it is larger than ``max_bytes``."""
         return (await self._connection.ask({"op": "get", "path": path, "max": max_bytes}, seconds=seconds))[1]
+
+    async def stat(self, paths: Sequence[str], seconds: Optional[float] = None) -> List[Any]:
+        """List the container's files at ``paths`` and below: path, mode, size, change time in ns, target of a link."""
+        _, payload = await self._connection.ask({"op": "stat", "paths": list(paths)}, seconds=seconds)
+        return [json.loads(line) for line in payload.splitlines()]
 
     async def exit(self, seconds: float = 5.0) -> None:
         """Ask the shim to exit, whether or not it still can, and close the connection."""

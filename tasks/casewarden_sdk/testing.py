@@ -16,18 +16,20 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from .connection import Refusal, refusal_of
 from .contract import JSON, Case, Control, Limits, Pack, Verdict
-from .errors import CandidateError
+from .errors import CandidateError, EnvironmentFailure
 from .judging import candidate_error_record, judge
 from .runtime import Runtime
 from .wire import Frame
 
-__all__ = ["Played", "play", "play_async"]
+__all__ = ["Played", "ScriptedModel", "play", "play_async"]
 
 Program = Union[str, Path, Control, Mapping[str, str]]
+# Plays a model of the task's own: takes the request, returns the text of its answer, or the whole message.
+ScriptedModel = Callable[[Mapping[str, Any]], Union[str, Mapping[str, JSON]]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,16 +41,29 @@ class Played:
     notes: Tuple[Tuple[str, JSON], ...]
 
 
-def play(pack: Pack, case: Case, program: Program, argv: Optional[Sequence[str]] = None, seed: int = 0) -> Played:
+def play(
+    pack: Pack,
+    case: Case,
+    program: Program,
+    argv: Optional[Sequence[str]] = None,
+    seed: int = 0,
+    models: Optional[Mapping[str, ScriptedModel]] = None,
+) -> Played:
     """Drive and grade one case against ``program``: a folder, a control, or a map of file names to text.
 
-    ``argv`` defaults to the control's, then to the pack's ``default_argv``. An ``EnvironmentFailure`` is raised.
+    ``argv`` defaults to the control's, then to the pack's ``default_argv``. ``models`` play the models that the driver
+    asks, by role. An ``EnvironmentFailure`` is raised.
     """
-    return asyncio.run(play_async(pack, case, program, argv, seed))
+    return asyncio.run(play_async(pack, case, program, argv, seed, models))
 
 
 async def play_async(
-    pack: Pack, case: Case, program: Program, argv: Optional[Sequence[str]] = None, seed: int = 0
+    pack: Pack,
+    case: Case,
+    program: Program,
+    argv: Optional[Sequence[str]] = None,
+    seed: int = 0,
+    models: Optional[Mapping[str, ScriptedModel]] = None,
 ) -> Played:
     """``play`` inside a running event loop."""
     if isinstance(program, Control):
@@ -56,7 +71,7 @@ async def play_async(
         program = program.files
     with tempfile.TemporaryDirectory(prefix="casewarden-play-") as scratch:
         workspace, state = _lay_out(Path(scratch), program)
-        recorder = _Subprocesses(workspace, state, tuple(argv or pack.default_argv), pack.limits)
+        recorder = _Subprocesses(workspace, state, tuple(argv or pack.default_argv), pack.limits, models or {})
         runtime = Runtime(recorder, pack.limits, seed, str(Path(scratch, "env")))
         try:
             record = await pack.drive(case, runtime)
@@ -102,12 +117,15 @@ class _Running:
 class _Subprocesses:
     """Plays the evidence sidecar's part of ``Runtime`` over subprocesses."""
 
-    def __init__(self, workspace: Path, state: Path, argv: Sequence[str], limits: Limits) -> None:
+    def __init__(
+        self, workspace: Path, state: Path, argv: Sequence[str], limits: Limits, models: Mapping[str, ScriptedModel]
+    ) -> None:
         self.notes: List[Tuple[str, JSON]] = []
         self._places = {"{python}": sys.executable, "{workspace}": str(workspace), "{state}": str(state)}
         self._workspace = workspace
         self._argv = argv
         self._limits = limits
+        self._models = models
         self._running: Dict[int, _Running] = {}
         self._deadline: Optional[float] = None
         self._sends = 0
@@ -116,7 +134,7 @@ class _Subprocesses:
         try:
             frame: Frame = await getattr(self, "_" + header["op"])(header, payload)
             return frame
-        except CandidateError as error:
+        except (CandidateError, EnvironmentFailure) as error:
             raise Refusal({"ok": False, "error": refusal_of(error)}) from None
 
     async def _start(self, header: Mapping[str, Any], _: bytes) -> Frame:
@@ -205,6 +223,13 @@ class _Subprocesses:
     async def _state(self, header: Mapping[str, Any], payload: bytes) -> Frame:
         self.notes.append((header["name"], json.loads(payload)))
         return {"ok": True}, b""
+
+    async def _model(self, header: Mapping[str, Any], payload: bytes) -> Frame:
+        if header["role"] not in self._models:
+            raise EnvironmentFailure("ModelUnavailable", f"play() was given no model for {header['role']!r}")
+        said = self._models[header["role"]](json.loads(payload))
+        message = {"content": said} if isinstance(said, str) else dict(said)
+        return {"ok": True}, json.dumps({"role": "assistant", **message}).encode("ascii")
 
     def _place(self, word: str) -> str:
         for placeholder, value in self._places.items():

@@ -7,15 +7,17 @@ import os
 import re
 import sys
 import traceback
-from typing import IO, Any, Dict, Iterable, Mapping
+from typing import IO, Any, Dict, Iterable, Mapping, Optional
 
+from .aggregate import aggregate_lines, read_outputs
 from .canonical import canonical, sha256_bytes
 from .contract import Case, Pack
 from .errors import ContractError
 from .judging import judge
-from .plan import build_plan, plan_lines
+from .plan import LINE_PREFIX, build_plan, pack_lines
+from .regrading import GRADE_PREFIX, regrade_file
 
-__all__ = ["EXIT_REFUSED", "aggregate", "grade", "plan"]
+__all__ = ["EXIT_REFUSED", "aggregate", "grade", "plan", "refuse"]
 
 EXIT_REFUSED = 2
 _FIELD = re.compile(r"(spec\.[A-Za-z0-9_.\[\]-]+): ")
@@ -30,21 +32,19 @@ def plan(pack: Pack, out: IO[str], variables: Mapping[str, str]) -> int:
     except Exception as error:
         if not isinstance(error, ContractError):
             traceback.print_exc()
-        return _refuse(error, variables)
-    text = canonical(document)
-    for line in plan_lines(document):
-        out.write(line + "\n")
-    out.flush()
-    _tell({"v": 1, "sha256": sha256_bytes(text.encode("ascii")), "bytes": len(text)}, variables)
-    return 0
+        return refuse(error, variables)
+    return _answer(document, LINE_PREFIX, variables, out)
 
 
-def grade(pack: Pack, source: Iterable[str], out: IO[str]) -> int:
-    """Grade records again.
+def grade(pack: Pack, source: Iterable[str], out: IO[str], variables: Optional[Mapping[str, str]] = None) -> int:
+    """Grade records again: those of a file where ``CASEWARDEN_GRADE`` names one, else those of ``source``.
 
-    A line of input is ``{"case": <content>, "dimensions": [...], "record": ...}``, and ``kind`` where it is not
-    ``default``; the line of output is the verdict, or ``{"error": ...}`` where grading failed (exit code 1 then).
+    The file's are answered as a plan is: packed into ``out``, with the digest, or what went wrong, in the termination
+    message. A line of input is ``{"case": <content>, "dimensions": [...], "record": ...}``, and ``kind`` where it is
+    not ``default``; the line of output is the verdict, or ``{"error": ...}`` where grading failed (exit code 1 then).
     """
+    if variables and "CASEWARDEN_GRADE" in variables:
+        return _grade_file(pack, json.loads(variables["CASEWARDEN_GRADE"]), out, variables)
     code = 0
     for line in source:
         try:
@@ -59,18 +59,56 @@ def grade(pack: Pack, source: Iterable[str], out: IO[str]) -> int:
     return code
 
 
-def aggregate(pack: Pack, source: Iterable[str], out: IO[str]) -> int:
-    """Apply the pack's own rule (``pack.aggregate``) to verdict lines; exit code 2 for a pack without one."""
+def _grade_file(pack: Pack, asked: Mapping[str, Any], out: IO[str], variables: Mapping[str, str]) -> int:
+    try:
+        document = regrade_file(pack, asked["records"], mutants=bool(asked.get("mutants")))
+    except Exception as error:
+        if not isinstance(error, ContractError):
+            traceback.print_exc()
+        return refuse(error, variables)
+    return _answer(document, GRADE_PREFIX, variables, out)
+
+
+def _answer(document: Mapping[str, Any], prefix: str, variables: Mapping[str, str], out: IO[str]) -> int:
+    text = canonical(dict(document))
+    for line in pack_lines(prefix, text):
+        out.write(line + "\n")
+    out.flush()
+    _tell({"v": 1, "sha256": sha256_bytes(text.encode("ascii")), "bytes": len(text)}, variables)
+    return 0
+
+
+def aggregate(pack: Pack, source: Iterable[str], out: IO[str], variables: Optional[Mapping[str, str]] = None) -> int:
+    """Apply the pack's own rule (``pack.aggregate``) to what cases came to; exit code 2 for a pack without one.
+
+    With ``CASEWARDEN_OUTPUTS``, a folder, the lines are there and not in ``source``, the answer is written as lines of
+    a log, and its digest, or what went wrong, as the termination message.
+    """
     rule = getattr(pack, "aggregate", None)
     if rule is None:
         sys.stderr.write(f"casewarden-task: {pack.id} has no rule of its own; {pack.aggregation} is the evaluator's\n")
         return EXIT_REFUSED
-    out.write(canonical(rule([json.loads(line) for line in source])) + "\n")
+    variables = variables or {}
+    folder = variables.get("CASEWARDEN_OUTPUTS")
+    if folder is None:
+        out.write(canonical(rule([json.loads(line) for line in source])) + "\n")
+        out.flush()
+        return 0
+    try:
+        text = canonical(rule([json.loads(line) for line in read_outputs(folder)]))
+    except Exception as error:
+        if not isinstance(error, ContractError):
+            traceback.print_exc()
+        return refuse(error, variables)
+    for line in aggregate_lines(text):
+        out.write(line + "\n")
     out.flush()
+    _tell({"v": 1, "sha256": sha256_bytes(text.encode("ascii")), "bytes": len(text)}, variables)
     return 0
 
 
-def _refuse(error: Exception, variables: Mapping[str, str]) -> int:
+def refuse(error: Exception, variables: Mapping[str, str]) -> int:
+    """Write why there is no answer to standard error and, where there is one, the termination log; exit code 2."""
     message = str(error) if isinstance(error, ContractError) else f"{type(error).__name__}: {error}"
     found = _FIELD.match(message)
     field = getattr(error, "field", None) or (found.group(1) if found else None)

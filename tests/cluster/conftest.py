@@ -68,6 +68,18 @@ def here(kubectl: Kubectl) -> str:
         return str(probe.getsockname()[0])
 
 
+@pytest.fixture(scope="session")
+def trial_image(kubeconfig: str) -> str:
+    """The image with what tests put into pods beside the product; built and loaded when it is first asked for.
+
+    ``CASEWARDEN_TEST_TRIAL_IMAGE`` names it where ``CASEWARDEN_TEST_KUBECONFIG`` names a cluster that has it.
+    """
+    if named := os.environ.get("CASEWARDEN_TEST_TRIAL_IMAGE"):
+        return named
+    _sh("dev/cluster", "load", "trial", seconds=1200, CLUSTER_NAME=Path(kubeconfig).resolve().parent.name)
+    return "casewarden-trial:dev"
+
+
 @pytest.fixture
 def namespace(kubectl: Kubectl, request: pytest.FixtureRequest) -> Iterator[str]:
     """A namespace of the test's own that enforces the ``restricted`` Pod Security Standard."""
@@ -118,8 +130,13 @@ def casewarden(kubeconfig: str) -> Callable[..., subprocess.CompletedProcess[str
     return run
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder, so that `-m "not cluster"` leaves them out."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark every test of this folder, so that `-m "not cluster"` leaves them out; leave long ones to `make soak`."""
+    soak = Path(__file__).parent / "soak"
+    if not os.environ.get("CASEWARDEN_SOAK_SECONDS"):
+        long = [item for item in items if soak in item.path.parents]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.cluster)

@@ -43,7 +43,7 @@ def audited(kubectl: Kubectl, module_namespace: str, waited: dict[str, Any]) -> 
             "kind": "AuditRun",
             "metadata": {"name": "trial", "namespace": module_namespace},
             "spec": {"task": {"name": "support-routing"}, "seeds": {"values": [17]}, "referenceRepeats": 1,
-                     "parallelism": 12},
+                     "parallelism": 12, "graderMutants": True},
         }
     )  # fmt: skip
 
@@ -68,6 +68,14 @@ def test_every_fault_is_caught_in_its_place_by_as_many_families_as_the_peer_says
     assert float(audited["floors"]["forger"]) <= 0.35
 
 
+def test_it_names_the_mutants_of_the_grader_that_no_control_notices(audited: dict[str, Any]) -> None:
+    mutants = audited["graderMutants"]
+    assert (mutants["total"], mutants["noticed"]) == (18, 14)
+    assert sorted(mutants["unnoticed"]) == [
+        "exit-code:dropped", "kept-fields:dropped", "no-signal:dropped", "nothing-unasked:dropped",
+    ]  # fmt: skip
+
+
 def test_its_evidence_verifies_down_to_the_bundles(
     audited: dict[str, Any], module_namespace: str, casewarden: Callable[..., subprocess.CompletedProcess[str]]
 ) -> None:
@@ -75,6 +83,7 @@ def test_its_evidence_verifies_down_to_the_bundles(
     assert done.returncode == 0, done.stdout + done.stderr
     assert "authenticated" in done.stdout
     assert "8 of 8 faults are caught, weakest margin 1" in done.stdout
+    assert "14 of 18 mutants of the grader are noticed" in done.stdout
 
 
 def test_it_is_reported_with_its_margins(
@@ -96,3 +105,45 @@ def test_the_run_then_starts_by_itself_and_shows_floor_and_ceiling_beside_its_sc
     status = kubectl.finished(module_namespace, "gated")
     assert (status["score"], condition(status, "Audited")) == ("0.35", "True")
     assert status["floor"] == {"audit": "trial", "nullAgent": "0.35", "reference": "1"}
+
+
+def test_its_records_graded_again_by_an_equal_grader_are_byte_for_byte_the_same(
+    kubectl: Kubectl,
+    module_namespace: str,
+    audited: dict[str, Any],
+    tmp_path: Path,
+    casewarden: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    before = kubectl.finished(module_namespace, "gated")
+    of = {"evalRun": "gated"}
+    kubectl.apply(
+        evalrun(module_namespace, "again", task={"name": "support-routing"}, seeds={"values": [41]},
+                candidate={"control": "null-agent"}, regradeOf=of, baseline=of),
+    )  # fmt: skip
+    status = kubectl.finished(module_namespace, "again")
+    assert (status["score"], status["regrade"]["graded"], status["regrade"]["changed"]) == (before["score"], 4, 0)
+    assert status["baseline"]["matched"] == 4
+    assert (status["baseline"]["difference"], status["baseline"]["pValue"]) == ("0", "1")
+    done = casewarden("verify", "again", "-n", module_namespace, "--regrade", "--keep", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    one, other = (path.read_bytes() for path in tmp_path.glob("*/results.jsonl"))
+    assert one == other
+
+
+def test_what_was_verified_is_signed_and_the_signature_vouches_for_it(
+    module_namespace: str,
+    audited: dict[str, Any],
+    tmp_path: Path,
+    casewarden: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    private, public, statement = (str(tmp_path / name) for name in ("key", "key.pub", "trial.intoto.jsonl"))
+    for command in (
+        ["genpkey", "-algorithm", "ed25519", "-out", private],
+        ["pkey", "-in", private, "-pubout", "-out", public],
+    ):
+        subprocess.run(["openssl", *command], check=True, capture_output=True)
+    of = ("verify", "ar/trial", "-n", module_namespace, "--statement", statement)
+    signed = casewarden(*of, "--sign", private)
+    assert (signed.returncode, "PASSED is signed" in signed.stderr) == (0, True), signed.stderr
+    checked = casewarden(*of, "--signed-by", public)
+    assert (checked.returncode, "by the signature" in checked.stdout) == (0, True), checked.stdout + checked.stderr

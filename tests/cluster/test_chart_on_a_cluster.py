@@ -27,8 +27,10 @@ RELEASE, SYSTEM = "casewarden", "casewarden-system"
 SUPPORT_CASES = 4
 KEPT = ("evalruns.casewarden.dev", "auditruns.casewarden.dev")
 # Audits, intervals, models and pools are what these series tell of; no run here has any.
-LATER = ("casewarden_run_score_bound", "casewarden_run_score_floor", "casewarden_relay_model", "casewarden_slots{",
-         "casewarden_audit_")  # fmt: skip
+LATER = (
+    "casewarden_run_score_bound", "casewarden_run_score_floor", "casewarden_run_model", "casewarden_relay_model",
+    "casewarden_slots{", "casewarden_audit_",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

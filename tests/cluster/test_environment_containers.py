@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import subprocess
-import zlib
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
-import yaml
 from support import sandbox_pack
 from support.kubectl import Kubectl, evalrun, workspace
-
-SYSTEM = "casewarden-system"
-# The task image has no such pack, so the container writes it first. What it is graded by is still its own file.
-BOOT = """\
-import base64, pathlib, sys, zlib
-pathlib.Path("/tmp/sandbox_pack.py").write_bytes(zlib.decompress(base64.b64decode({source!r})))
-sys.path.insert(0, "/tmp")
-from casewarden_sdk.__main__ import main
-sys.exit(main(["sandbox_pack:PACK", *sys.argv[1:]]))
-"""
+from support.offers import offering
+from support.shipped_pack import command_of
 
 
 class Sandbox(NamedTuple):
@@ -36,24 +24,15 @@ class Sandbox(NamedTuple):
 @pytest.fixture(scope="module")
 def sandbox(kubectl: Kubectl) -> Iterator[Sandbox]:
     """The release with that task."""
-    before = kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"]
-    catalogue = yaml.safe_load(before)
-    source = base64.b64encode(zlib.compress(Path(sandbox_pack.__file__).read_bytes())).decode()
-    catalogue["tasks"]["sandbox"] = {
-        "image": catalogue["tasks"]["durable-kv"]["image"],
-        "command": ["python3", "-B", "-c", BOOT.format(source=source)],
-    }
-    offer(kubectl, yaml.safe_dump(catalogue))
-    yield Sandbox("sandbox", catalogue["images"]["python"])
-    offer(kubectl, before)
 
+    def add(catalogue: dict[str, Any]) -> None:
+        catalogue["tasks"]["sandbox"] = {
+            "image": catalogue["tasks"]["durable-kv"]["image"],
+            "command": command_of(sandbox_pack),
+        }
 
-def offer(kubectl: Kubectl, catalogue: str) -> None:
-    """Give the operator another catalogue, which it reads at its start; installing the release takes far longer."""
-    patch = json.dumps({"data": {"catalogue.yaml": catalogue}})
-    kubectl("patch", "configmap", "casewarden-catalogue", "-n", SYSTEM, "--type", "merge", "-p", patch)
-    kubectl("rollout", "restart", "deployment/casewarden-operator", "-n", SYSTEM)
-    kubectl("rollout", "status", "deployment/casewarden-operator", "-n", SYSTEM, "--timeout", "120s", seconds=150)
+    with offering(kubectl, add) as catalogue:
+        yield Sandbox("sandbox", catalogue["images"]["python"])
 
 
 def test_the_driver_works_in_an_environment_and_an_agent_that_kills_it_has_failed(

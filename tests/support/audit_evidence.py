@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from support.evidence import Regrade, RunFolder, small_cases, small_plan
+from support.evidence import Regrade, RunFolder, regrade, small_cases, small_plan
 
 from casewarden.adapters.stores.zstd import decompress
 from casewarden.api.auditrun import AuditRunSpec
@@ -15,9 +15,14 @@ from casewarden.core.audit import ControlRun, judge_audit, observations
 from casewarden.core.audit_children import child_manifest
 from casewarden.core.audit_evidence import audit_document
 from casewarden.core.evidence import json_file, meta_document, root_digest
+from casewarden.core.grades import MutantGrades
 from casewarden.core.model import AttemptKey, CaseKey
+from casewarden.core.mutants import judge_mutants, mutants_file, wanted_mutants
 from casewarden.core.verification import Verification
 from casewarden.core.verify_audit import verify_audit
+from casewarden.core.verify_regrade import bundles_of
+from casewarden_sdk.checks import mutated
+from casewarden_sdk.contract import Verdict, check_bits
 
 AUDIT_UID = "a0d1-audit"
 SPEC: dict[str, Any] = {"task": {"name": "small"}, "seeds": {"values": [17]}, "referenceRepeats": 2}
@@ -40,8 +45,10 @@ def audit_plan() -> dict[str, Any]:
 class AuditFolder:
     """Files of an audit and, by UID, of its runs; ``wrong`` recovers badly, which the grader sees."""
 
-    def __init__(self) -> None:
-        self.plan = audit_plan()
+    def __init__(self, checks: Sequence[str] = (), grader: Regrade = regrade) -> None:
+        self.plan = audit_plan() | ({"checks": list(checks)} if checks else {})
+        self.grader = grader
+        self.spec = SPEC | ({"graderMutants": True} if checks else {})
         self.runs: dict[str, RunFolder] = {}
         self.files: dict[str, bytes] = {}
         for name in KINDS:
@@ -54,7 +61,7 @@ class AuditFolder:
         return root_digest(self.files["audit.json"])
 
     def _run(self, control: str) -> RunFolder:
-        spec = AuditRunSpec.model_validate(SPEC)
+        spec = AuditRunSpec.model_validate(self.spec)
         repeats = 2 if control == "reference" else 1
         manifest = child_manifest("evals", "trial", AUDIT_UID, spec, control, repeats)
         run = RunFolder(uid=f"uid-{control}", name=manifest["metadata"]["name"])
@@ -90,10 +97,29 @@ class AuditFolder:
         self.files["meta.json"] = json_file(meta_document(namespace="evals", name="trial", run_uid=AUDIT_UID))
         self.files["plan.json"] = json_file(self.plan)
         document = audit_document(
-            name="trial", namespace="evals", uid=AUDIT_UID, spec=SPEC, plan=self.files["plan.json"], runs=listed,
-            judgement=judge_audit(controls).to_json(),
+            name="trial", namespace="evals", uid=AUDIT_UID, spec=self.spec, plan=self.files["plan.json"], runs=listed,
+            judgement=judge_audit(controls).to_json(), mutants=self._mutants(plan, controls),
         )  # fmt: skip
         self.files["audit.json"] = json_file(document)
+
+    def _mutants(self, plan: Plan, controls: list[ControlRun]) -> bytes | None:
+        """Grade every record by every mutant, as a grading pod does."""
+        if not plan.checks:
+            return None
+        planned = {(case.seed, case.id): case for case in plan.cases}
+        mutants = []
+        for check, how, grader in wanted_mutants(plan):
+            changes = {}
+            for uid, run in self.runs.items():
+                for row, bundle in bundles_of(run.files.get, run.rows, decompress):
+                    with mutated(check, how):
+                        again = Verdict.from_json(self.grader(planned[row.key.case.seed, row.key.case.case_id], bundle))
+                    if (found := (again.status, check_bits(again.checks))) != (row.status, row.checks):
+                        changes[uid, row.key.case] = found
+            mutants.append(MutantGrades(check, how, grader, changes))
+        runs = {f"uid-{control.name}": run for control, run in zip(plan.controls, controls, strict=True)}
+        self.files["mutants.jsonl"] = mutants_file(judge_mutants(plan, runs, mutants))
+        return self.files["mutants.jsonl"]
 
     def document(self) -> dict[str, Any]:
         """``audit.json``, parsed."""

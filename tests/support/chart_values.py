@@ -89,7 +89,7 @@ VALUES: dict[str, dict[str, Any]] = {
             "images": {"node": "node:22"},
             "allowedTaskImages": ["r.example/team/"],
             "allowBaseline": ["mine"],
-            "pools": {"agents": {"team-gpt": {"concurrency": 4}}, "tasks": {"mine": {"concurrency": 0}}},
+            "pools": {"agents": {"team": {"concurrency": 4}}, "tasks": {"mine": {"concurrency": 0}}},
             "endpoints": {
                 "team": {"url": "https://models.example/v1", "secret": {"name": "team-key"}, "concurrency": 8},
                 "open": {"url": "http://models.tools.svc:8000/v1", "namespaces": ["evals"]},

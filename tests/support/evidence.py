@@ -112,7 +112,9 @@ class RunFolder:
         }  # fmt: skip
         files = {name: json_file(document) for name, document in documents.items()}
         files["transcript.jsonl"] = b"".join(json_file(row) for row in transcript)
-        files["states.jsonl"] = json_file({"name": "end", "state": {"sum": record["sum"]}})
+        files["states.jsonl"] = json_file({"name": "end", "state": {"sum": record["sum"]}}) + json_file(
+            {"name": "table", "value": "a |##|\nb |# |"}
+        )
         bundle = pack_bundle(files, compress)
         digest, bits = sha256_bytes(bundle), check_bits(verdict.checks)
         sealed = sealed_document(

@@ -1,16 +1,19 @@
 """A model server that speaks OpenAI's and Anthropic's dialect by a script. Standard library only: it runs in any pod.
 
-The name of the model says how it behaves, ``/stats`` what it saw: ``python3 fake_models.py PORT [KEY]``.
+The name of the model says how it behaves, ``/stats`` what it saw: ``python3 fake_models.py PORT [KEY]``. After a ``+``
+comes how it answers: ``support+slow`` plays well and takes its time, ``support+flaky`` fails and throttles in between.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
+import re
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -20,20 +23,27 @@ SECONDS_SLOW = 0.3
 class Stats:
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.inside = self.most = self.calls = 0
+        self.inside = self.most = self.calls = self.answered = 0
         self.models: list[str] = []
         self.keys: list[str | None] = []
         self.bodies: list[Any] = []
+        self.headers: list[dict[str, str]] = []
         self.seen: Counter[str] = Counter()
         self.times: list[float] = []
 
     def json(self) -> dict[str, Any]:
         with self.lock:
-            return {"calls": self.calls, "most": self.most, "models": self.models, "times": self.times}
+            return {
+                "calls": self.calls, "answered": self.answered, "most": self.most, "inside": self.inside,
+                "models": dict(self.seen), "times": self.times,
+            }  # fmt: skip
 
 
-def support_action(messages: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Play support-routing right: the next tool call by what the tools have answered so far, None to finish."""
+def support_action(messages: list[dict[str, Any]], *, closes: bool = True) -> dict[str, Any] | None:
+    """Play support-routing right: the next tool call by what the tools have answered so far, None to finish.
+
+    Without ``closes`` it forgets to close what is resolved.
+    """
     start = json.loads(next(item["content"] for item in messages if item["role"] == "user"))
     task = start["task"]
     ticket: Any = None
@@ -57,15 +67,54 @@ def support_action(messages: list[dict[str, Any]]) -> dict[str, Any] | None:
     if not done.get("add_note"):
         note = {"ticket_id": target, "body": task["note"], "request_id": "note-1"}
         return {"name": "add_note", "arguments": note}
-    if ticket["resolved"] and not done.get("close_ticket"):
+    if ticket["resolved"] and closes and not done.get("close_ticket"):
         return {"name": "close_ticket", "arguments": {"ticket_id": target}}
     return None
 
 
+def puzzle_judge(messages: list[dict[str, Any]]) -> str:
+    """Host lateral thinking puzzles by a script: a claim is true, and says what its words say."""
+    asked = messages[-1]["content"]
+    if asked.endswith('Question: "Was the man playing a game?"'):
+        return "Yes"
+    if asked.startswith("A new game."):
+        claimed = 'Question: "Is this a part of what really happened'
+        denied = 'Question: "Is it wrong that'
+        return "Yes" if claimed in asked else "No." if denied in asked else "Irrelevant"
+    if asked.startswith("Turn this question"):
+        question = json.loads(asked.split("\nQuestion: ", 1)[1].split("\nStatement:")[0])
+        return str(question.split(": ", 1)[-1].rstrip("?"))
+    if asked.startswith("Write one sentence"):
+        return "; ".join(line[2:] for line in asked.splitlines() if line.startswith("- "))
+    statement, key = asked.split("\nStatement: ", 1)[1].split("\nKey: ", 1)
+    wanted = set(re.findall(r"\w+", key.rsplit("\nAnswer:", 1)[0].lower()))
+    return "Yes" if wanted <= set(re.findall(r"\w+", statement.lower())) else "No"
+
+
+def game_player(messages: list[dict[str, Any]]) -> str:
+    """Play Aquawar legally: guess the first kind that was not guessed last, and hit the first enemy."""
+    asked = messages[-1]["content"]
+    facts = dict(line.split(": ", 1) for line in asked.splitlines()[1:])
+    if asked.startswith("Guess"):
+        position = json.loads(facts["Enemy positions that are alive and not named"])[0]
+        return f"I guess {json.dumps({'guess_type': 'eel', 'target_position': position})}."
+    state = json.loads(facts["State"])
+    move = {"pick_fish": state["You"][0]["ID"], "action": "normal", "target_position": state["Enemy"][0]["POSITION"]}
+    return f"```json\n{json.dumps(move)}\n```"
+
+
 def message_for(model: str, body: dict[str, Any]) -> dict[str, Any]:
     messages = body.get("messages") or []
-    if model == "support":
-        action = support_action(messages)
+    if model == "puzzle-judge":
+        return {"role": "assistant", "content": puzzle_judge(messages)}
+    if model == "nonsense-judge":
+        return {"role": "assistant", "content": "Perhaps."}
+    if model == "game-player":
+        return {"role": "assistant", "content": game_player(messages)}
+    if model == "puzzle-player":
+        return {"role": "assistant", "content": f"Is the answer to do with the number {len(messages)}?"}
+    if model in ("support", "careless"):
+        action = support_action(messages, closes=model == "support")
         if action is None:
             return {"role": "assistant", "content": "done"}
         called = {"name": action["name"], "arguments": json.dumps(action["arguments"])}
@@ -80,7 +129,35 @@ def message_for(model: str, body: dict[str, Any]) -> dict[str, Any]:
             "tool_calls": [{"id": "call_1", "type": "function", "function": called}],
         }
     last = messages[-1]["content"] if messages else ""
+    if model == "judge":
+        return {"role": "assistant", "content": "yes" if last == "42" else "no"}
     return {"role": "assistant", "content": f"echo: {last}"}
+
+
+def from_anthropic(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Say in OpenAI's words what was said in Anthropic's."""
+    for message in messages:
+        content = message["content"]
+        if isinstance(content, str):
+            yield {"role": message["role"], "content": content}
+            continue
+        texts = [block["text"] for block in content if block["type"] == "text"]
+        calls = [
+            {"id": block["id"], "function": {"name": block["name"], "arguments": json.dumps(block["input"])}}
+            for block in content
+            if block["type"] == "tool_use"
+        ]
+        if texts or calls:
+            yield {
+                "role": message["role"],
+                "content": "".join(texts) or None,
+                **({"tool_calls": calls} if calls else {}),
+            }
+        for block in content:
+            if block["type"] == "tool_result":
+                said = block["content"]
+                text = said if isinstance(said, str) else "".join(part["text"] for part in said)
+                yield {"role": "tool", "tool_call_id": block["tool_use_id"], "content": text}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -111,12 +188,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def reply(self, data: bytes) -> None:
         stats, body = self.server.stats, json.loads(data)
-        model = body.get("model", "")
+        model, _, how = body.get("model", "").partition("+")
         key = self.headers.get("x-api-key") or (self.headers.get("Authorization") or "").removeprefix("Bearer ")
         with stats.lock:
             stats.models.append(model)
             stats.keys.append(key or None)
             stats.bodies.append(body)
+            stats.headers.append(dict(self.headers))
             stats.seen[model] += 1
             count = stats.seen[model]
         if self.server.key and key != self.server.key:
@@ -125,6 +203,10 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.2"})
         if model.startswith("failing") and count <= int(model[7:]):
             return self.answer(500, {"error": {"message": "oops"}})
+        if how == "flaky" and count % 5 == 2:
+            return self.answer(500, {"error": {"message": "oops"}})
+        if how == "flaky" and count % 5 == 4:
+            return self.answer(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.2"})
         if model == "redirect":
             return self.answer(307, {}, {"Location": "http://169.254.169.254/latest"})
         if model == "unknown":
@@ -137,15 +219,20 @@ class Handler(BaseHTTPRequestHandler):
             return self.raw(200, b'{"choices": [', "application/json")
         if model == "bomb":
             return self.raw(200, gzip.compress(b" " * (16 << 20)), "application/json", {"Content-Encoding": "gzip"})
-        if model == "slow":
+        if model == "slow" or how:
             time.sleep(SECONDS_SLOW)
         if model == "stall":
             time.sleep(3.0)
+        with stats.lock:
+            stats.answered += 1
         if self.path.endswith("/messages"):
             return self.anthropic(model, body)
         return self.openai(model, body)
 
     def openai(self, model: str, body: dict[str, Any]) -> None:
+        if not self.path.endswith("/chat/completions"):
+            document = {"object": "text_completion", "choices": [{"index": 0, "text": f"echo: {body['prompt']}"}]}
+            return self.answer(200, {**document, "usage": {"prompt_tokens": 11, "completion_tokens": 7}})
         message = message_for(model, body)
         usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
         if model == "false-usage":
@@ -179,19 +266,33 @@ class Handler(BaseHTTPRequestHandler):
         return self.stream([f"data: {json.dumps(event)}\n\n" for event in events], cut=model == "cut")
 
     def anthropic(self, model: str, body: dict[str, Any]) -> None:
-        text = message_for(model, body)["content"]
+        message = message_for(model, {**body, "messages": list(from_anthropic(body.get("messages") or []))})
+        calls = message.get("tool_calls") or ()
+        blocks: list[dict[str, Any]] = [
+            {"type": "tool_use", "id": call["id"], "name": call["function"]["name"],
+             "input": json.loads(call["function"]["arguments"])}
+            for call in calls
+        ] or [{"type": "text", "text": message["content"]}]  # fmt: skip
+        reason = "tool_use" if calls else "end_turn"
+        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": model, "stop_sequence": None}
         if not body.get("stream"):
-            return self.answer(200, {
-                "id": "msg_1", "type": "message", "role": "assistant", "model": model, "stop_reason": "end_turn",
-                "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 11, "output_tokens": 7},
-            })  # fmt: skip
-        started = {
-            "type": "message_start",
-            "message": {"id": "msg_1", "usage": {"input_tokens": 11, "output_tokens": 1}},
-        }
-        said = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": text}}
-        ended = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 7}}
-        events = (started, said, ended, {"type": "message_stop"})
+            usage = {"input_tokens": 11, "output_tokens": 7}
+            return self.answer(200, {**head, "stop_reason": reason, "content": blocks, "usage": usage})
+        begun = {**head, "stop_reason": None, "content": [], "usage": {"input_tokens": 11, "output_tokens": 1}}
+        events: list[dict[str, Any]] = [{"type": "message_start", "message": begun}]
+        for index, block in enumerate(blocks):
+            if block["type"] == "text":
+                empty, delta = {**block, "text": ""}, {"type": "text_delta", "text": block["text"]}
+            else:
+                empty = {**block, "input": {}}
+                delta = {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+            events += [
+                {"type": "content_block_start", "index": index, "content_block": empty},
+                {"type": "content_block_delta", "index": index, "delta": delta},
+                {"type": "content_block_stop", "index": index},
+            ]
+        ended = {"stop_reason": reason, "stop_sequence": None}
+        events += [{"type": "message_delta", "delta": ended, "usage": {"output_tokens": 7}}, {"type": "message_stop"}]
         return self.stream([f"event: {item['type']}\ndata: {json.dumps(item)}\n\n" for item in events], done=False)
 
     def stream(self, events: list[str], *, cut: bool = False, done: bool = True) -> None:

@@ -53,13 +53,14 @@ async def model_bench(scratch: Path, case_id: str) -> AsyncIterator[ModelBench]:
     reviewer = StaticReviewer(tokens={"operator": Identity(OPERATOR)})
     reviewer.admit_pod("pod-token", "evals", "my-run", "run-1", AttemptKey(CaseKey(17, case_id, 0), 1), "pod-1")
     (scratch / "token").write_text("pod-token")
-    (scratch / "keys" / "team").mkdir(parents=True)
-    (scratch / "keys" / "team" / "key").write_text("sk-1")
+    for name in ("team", "claude"):
+        (scratch / "keys" / name).mkdir(parents=True)
+        (scratch / "keys" / name / "key").write_text("sk-1")
     with FakeModels(key="sk-1") as models:
         secret = {"url": models.url, "secret": {"name": "team"}, "retrySeconds": 1}
         endpoints = {
             "team": Endpoint.model_validate(secret),
-            "claude": Endpoint.model_validate({**secret, "dialect": "anthropic", "secret": None}),
+            "claude": Endpoint.model_validate({**secret, "dialect": "anthropic"}),
         }
         app = make_app(MemoryStore(), reviewer, operator_user=OPERATOR, endpoints=endpoints, keys=scratch / "keys")
         async with TestServer(app) as server, ClientSession() as http:

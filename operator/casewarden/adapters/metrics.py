@@ -50,7 +50,7 @@ _AUDIT: Final = ("namespace", "audit", "task")
 DEFINITIONS: Final[dict[Metric, Definition]] = {
     Metric.RUNS: Definition(
         "gauge", "Runs that are not finished, by what they do.",
-        {"phase": ("accepting", "planning", "running", "suspended", "waiting", "finishing")},
+        {"phase": ("accepting", "planning", "running", "grading", "suspended", "waiting", "finishing")},
     ),
     Metric.RUNS_FINISHED: Definition(
         "counter", "Runs that are over, by how.", {"result": ("complete", "invalid", *(str(r) for r in RunReason))},
@@ -122,6 +122,17 @@ DEFINITIONS: Final[dict[Metric, Definition]] = {
     Metric.RUN_FLOOR: Definition(
         "gauge", "Scores of an audit that a score is held against.", {"control": ("null_agent", "reference")},
         open=_RUN,
+    ),
+    Metric.RUN_MODEL_CALLS: Definition(
+        "gauge", "Calls that a finished run's models answered.", {"asked_by": ("candidate", "task")}, open=_RUN,
+    ),
+    Metric.RUN_MODEL_TOKENS: Definition(
+        "gauge", "Tokens that a finished run's models read and wrote.",
+        {"asked_by": ("candidate", "task"), "kind": ("prompt", "completion")}, open=_RUN,
+    ),
+    Metric.RUN_MODEL_COST: Definition(
+        "gauge", "What a finished run's models cost; absent where an endpoint has no price.",
+        {"asked_by": ("candidate", "task")}, open=_RUN,
     ),
     Metric.RUNS_NOT_SHOWN: Definition("gauge", "Runs with a score that are too many to be shown.", {}),
     Metric.AUDIT_PASSED: Definition("gauge", "1 where a valid audit passed, 0 where it did not.", {}, open=_AUDIT),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import Mapping
@@ -11,8 +12,11 @@ from urllib.parse import quote
 
 import aiohttp
 
+from casewarden.adapters.stores.zstd import decompress
 from casewarden.ports.clock import Clock, SystemClock
 from casewarden.ports.evidence import EvidenceRefused, EvidenceUnavailable
+from casewarden_sdk.bundle import MAX_BUNDLE_BYTES
+from casewarden_sdk.canonical import sha256_bytes
 
 __all__ = ["RelayClient"]
 
@@ -72,6 +76,17 @@ class RelayClient:
         path = f"/v1/runs/{run_uid}/index"
         body = await self._call("GET", path, limit=_MAX_FILE, none_on_404=True)
         return [_object(line, path) for line in (body or b"").splitlines() if line.strip()]
+
+    async def bundle(self, run_uid: str, path: str, *, partial: bool) -> tuple[str, bytes] | None:
+        """See ``Evidence``."""
+        where = f"/v1/runs/{run_uid}/cases/{path}/bundle{'?partial=1' if partial else ''}"
+        data = await self._call("GET", where, limit=MAX_BUNDLE_BYTES, none_on_404=True)
+        if data is None:
+            return None
+        try:
+            return sha256_bytes(data), await asyncio.to_thread(decompress, data, MAX_BUNDLE_BYTES)
+        except ValueError as error:
+            raise EvidenceRefused(f"relay: {where}: no bundle: {error}") from None
 
     async def workspace(self, namespace: str, digest: str) -> bytes | None:
         """See ``Evidence``."""

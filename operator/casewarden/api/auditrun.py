@@ -12,7 +12,7 @@ from .evalrun import MAX_PARALLELISM, Limits, ObjectMeta, Retries, Seeds, TaskRe
 from .podtemplate import PodTemplate
 from .status import Evidence, Fingerprints, PlanReference
 
-__all__ = ["AuditRun", "AuditRunSpec", "AuditRunStatus", "ControlResult"]
+__all__ = ["AuditRun", "AuditRunSpec", "AuditRunStatus", "ControlResult", "GraderMutants"]
 
 _Word = Annotated[str, Field(max_length=64)]
 _Time = Annotated[str, Field(max_length=64, json_schema_extra={"format": "date-time"})]
@@ -34,6 +34,11 @@ class AuditRunSpec(ApiModel):
     strict: bool = Field(
         default=False,
         description="True lets the audit fail too where a fault breaks other dimensions than it declares.",
+    )
+    grader_mutants: bool = Field(
+        default=False,
+        description="True has a passed audit grade its records again with one check of the grader dropped or inverted "
+        "at a time, and names the mutants that no control notices. No candidate runs again.",
     )
     reference_repeats: int = Field(
         default=3,
@@ -86,6 +91,17 @@ class ControlResult(ApiModel):
     )
 
 
+class GraderMutants(ApiModel):
+    """What became of the grader's mutants: a check that can go unnoticed is one that no control tests."""
+
+    total: _Count = Field(description="Mutants: two for each check that the pack lists.")
+    noticed: _Count = Field(description="Mutants with which the audit would not have passed.")
+    unnoticed: Annotated[list[Annotated[str, Field(max_length=80)]], Field(max_length=20)] = Field(
+        default_factory=list,
+        description="The first 20 mutants that no control notices, as CHECK:dropped or CHECK:inverted.",
+    )
+
+
 class AuditRunStatus(ApiModel):
     """What the audit has come to so far."""
 
@@ -124,6 +140,9 @@ class AuditRunStatus(ApiModel):
     )
     controls: Annotated[list[ControlResult], Field(max_length=64)] | None = Field(
         default=None, description="What each control came to."
+    )
+    grader_mutants: GraderMutants | None = Field(
+        default=None, description="What became of the grader's mutants. Absent unless asked for, and the audit passed."
     )
     fingerprints: Fingerprints | None = Field(default=None, description="What the audit is about.")
     evidence: Evidence | None = Field(default=None, description="Where everything is that was kept of the audit.")

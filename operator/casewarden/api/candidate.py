@@ -6,9 +6,21 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from .common import ApiModel, Argument, EnvName, FreeObject, Image, ObjectName, Rule, ShortName, WorkspaceDigest
+from .common import (
+    ApiModel,
+    Argument,
+    EnvName,
+    FreeObject,
+    Image,
+    Keys,
+    ObjectName,
+    Rule,
+    Shape,
+    ShortName,
+    WorkspaceDigest,
+)
 
-__all__ = ["Candidate", "EnvVar", "Model", "Program", "Prompter", "Server", "Workspace"]
+__all__ = ["AgentInterface", "Candidate", "EnvVar", "Model", "Program", "Prompter", "Server", "Workspace"]
 
 
 class EnvVar(ApiModel):
@@ -93,6 +105,47 @@ class Program(ApiModel):
     env: list[EnvVar] = Field(default_factory=list, max_length=64, description=_ENV_DESCRIPTION)
 
 
+class Prompter(ApiModel):
+    """How a history of messages becomes a request."""
+
+    name: Annotated[
+        str,
+        Shape(
+            r"^[a-z0-9]([-_a-z0-9]*[a-z0-9])?$", "use the name of a prompter, such as openai-chat or prompt_string", 63
+        ),
+    ] = Field(
+        description="Name of the prompter: role_content_dict, batched_role_content_dict, prompt_string, claude or "
+        "palm; of a model openai-chat, role_content_dict, prompt_string or claude."
+    )
+    args: FreeObject | None = Field(default=None, description="The prompter's own arguments, all of them texts.")
+
+
+_HeaderText = Annotated[str, Shape(r"^[ -~]*$", "use printable ASCII", 1024, 0)]
+_HEADER = Shape(r"^[A-Za-z0-9-]+$", "use letters, digits and '-' in the name of a header", 64)
+
+
+class AgentInterface(ApiModel):
+    """AgentBench's interface of an agent: a request that a prompter makes, an answer that a format reads."""
+
+    path: Annotated[str, Shape(r"^/[!-~]*$", "give a path that begins with /", 512)] = Field(
+        default="/", description="Path of the server that is asked by POST."
+    )
+    headers: Annotated[dict[str, _HeaderText], Field(max_length=32), Keys(_HEADER)] = Field(
+        default_factory=dict, description="Headers of each request."
+    )
+    body: FreeObject | None = Field(default=None, description="What each request's body has beside the history.")
+    prompter: Prompter | None = Field(
+        default=None, description="How the history is written. Default: role_content_dict."
+    )
+    return_format: str = Field(
+        default="{response}",
+        min_length=1,
+        max_length=1024,
+        description="How the agent's text is read from an answer, which is JSON: a text with {response} and parts of "
+        "it, such as {response[choices][0][text]}.",
+    )
+
+
 class Server(ApiModel):
     """An agent that listens for requests."""
 
@@ -105,14 +158,12 @@ class Server(ApiModel):
         description="Command that starts the server. It must be given: the image's own entry point is not used.",
     )
     port: int = Field(ge=1, le=65535, description="TCP port on which the server listens on the loopback address.")
+    agent: AgentInterface | None = Field(
+        default=None,
+        description="AgentBench's agent interface, for a server that has it. Default: OpenAI's chat completions, at "
+        "/v1/chat/completions.",
+    )
     env: list[EnvVar] = Field(default_factory=list, max_length=64, description=_ENV_DESCRIPTION)
-
-
-class Prompter(ApiModel):
-    """How a history of messages becomes a model's request."""
-
-    name: ShortName = Field(description="Name of the prompter, such as openai-chat.")
-    args: FreeObject | None = Field(default=None, description="The prompter's own arguments.")
 
 
 class Model(ApiModel):
@@ -123,7 +174,13 @@ class Model(ApiModel):
     )
     name: str = Field(min_length=1, max_length=253, description="Name of the model, as the endpoint knows it.")
     parameters: FreeObject | None = Field(
-        default=None, description="Parameters that are sent with every request, such as temperature."
+        default=None,
+        description="Parameters that are sent with every request, such as temperature, in the dialect of the endpoint.",
+    )
+    headers: Annotated[dict[str, _HeaderText], Field(max_length=8), Keys(_HEADER)] = Field(
+        default_factory=dict,
+        description="Headers that are sent with every request, such as anthropic-beta. None that carries keys, cookies "
+        "or the connection's own matters; whoever may read the run may read them.",
     )
     prompter: Prompter | None = Field(
         default=None, description="How messages are written for the model. Default: openai-chat."

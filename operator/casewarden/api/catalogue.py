@@ -2,22 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Final, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from .common import ApiModel, Argument, Image, ShortName
 from .endpoint import Endpoint
 
-__all__ = ["Catalogue", "CataloguePool", "CataloguePools", "CatalogueTask"]
+__all__ = ["Catalogue", "CatalogueDataset", "CataloguePool", "CataloguePools", "CatalogueTask"]
+
+_VOLUMES: Final = frozenset({"configMap", "csi", "image", "persistentVolumeClaim"})
+
+
+class CatalogueDataset(ApiModel):
+    """A data set of a task: the volume that has it, of the run's namespace, and where it lies in there."""
+
+    volume: dict[str, dict[str, Any]]
+    """One volume source as a pod has it: ``{persistentVolumeClaim: {claimName: …}}``. Mounted read-only."""
+    path: Annotated[str, Field(max_length=512, pattern=r"^[^/].*$")] | None = None
+    """Of the folder or archive (tar, tar.gz, tar.xz), below the volume; the whole volume where it is left out."""
+    sha256: Annotated[str, Field(pattern=r"^(sha256:)?[0-9a-f]{64}$")] | None = None
+    """What it must be; the task refuses another."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if len(self.volume) != 1 or not set(self.volume) <= _VOLUMES:
+            known = ", ".join(sorted(_VOLUMES))
+            message = f"volume has {', '.join(self.volume) or 'nothing'}: give exactly one of {known}"
+            raise PydanticCustomError("dataset", "{text}", {"text": message})
+        return self
 
 
 class CatalogueTask(ApiModel):
-    """A task pack: its image and the command that answers ``plan`` and ``drive``."""
+    """A task pack: its image, the command that answers ``plan`` and ``drive``, and the data sets that runs may name."""
 
     image: Image
     command: Annotated[list[Argument], Field(max_length=64)] = Field(default_factory=list)
     """Empty means the image's own entry point."""
+    datasets: dict[ShortName, CatalogueDataset] = Field(default_factory=dict)
+    """By the name that ``spec.task.params.dataset`` has."""
+
+    @property
+    def dataset_places(self) -> dict[str, dict[str, Any]]:
+        """The data sets as plain JSON."""
+        return {name: item.model_dump(mode="json", exclude_none=True) for name, item in self.datasets.items()}
 
 
 class CataloguePool(ApiModel):
@@ -47,6 +76,17 @@ class Catalogue(ApiModel):
     relay_url: Annotated[str, Field(pattern=r"^https?://", max_length=512)] = (
         "http://casewarden-relay.casewarden-system.svc:8080"
     )
+
+    @model_validator(mode="after")
+    def _pools_are_of_something(self) -> Self:
+        """A limit of a misspelt name would hold nobody back, and nobody would notice."""
+        for side, what, names in (("agents", "endpoint", self.endpoints), ("tasks", "task", self.tasks)):
+            for name in getattr(self.pools, side):
+                if name not in names:
+                    known = ", ".join(sorted(names)) or "none"
+                    text = f"pools.{side}.{name}: the catalogue has no such {what}: use one of those it has ({known})"
+                    raise PydanticCustomError("rule", "{text}", {"text": text})
+        return self
 
     def task(self, name: str | None, image: str | None) -> CatalogueTask | None:
         """Return the task that a run names, by catalogue name or by an image that the allow-list has, else None.

@@ -213,6 +213,7 @@ LABEL_KEY = Shape(
     317,
 )
 CASE_ID = Shape(r"^[A-Za-z0-9][A-Za-z0-9._-]*$", "use letters, digits, '.', '_' and '-', a letter or digit first", 100)
+ROLE = Shape(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "use a role of the pack: lower-case letters, digits and '-'", 63)
 DIMENSION = Shape(r"^[A-Za-z][A-Za-z0-9_.-]*$", "use letters, digits, '_', '.' and '-', a letter first", 63)
 
 ObjectName = Annotated[

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator
 
 from .common import ApiModel, ObjectName
 
-__all__ = ["Endpoint", "Price", "SecretKey"]
+__all__ = ["Endpoint", "Price", "SecretKey", "checked_headers"]
 
 _Amount = Annotated[str, Field(pattern=r"^[0-9]{1,9}(\.[0-9]{1,8})?$")]
 
@@ -27,6 +28,27 @@ class Price(ApiModel):
 
     prompt: _Amount
     completion: _Amount
+
+
+_OWN_HEADERS = frozenset({
+    "accept", "accept-encoding", "anthropic-version", "authorization", "connection", "content-encoding",
+    "content-length", "content-type", "cookie", "expect", "host", "keep-alive", "proxy-authorization",
+    "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "user-agent", "x-api-key",
+})  # fmt: skip
+
+
+def checked_headers(headers: Any) -> dict[str, str]:
+    """Return headers that a run may add to its calls; ``ValueError`` for those that are the relay's own."""
+    if not isinstance(headers, dict):
+        raise ValueError("give an object of names and texts")
+    for name, text in headers.items():
+        if re.fullmatch(r"[A-Za-z0-9-]{1,64}", str(name)) is None or name.lower().startswith("casewarden-"):
+            raise ValueError(f"{name!r} is no header of an endpoint's: remove it")
+        if name.lower() in _OWN_HEADERS:
+            raise ValueError(f"{name} is the relay's own: remove it")
+        if not isinstance(text, str) or re.fullmatch(r"[ -~]{0,1024}", text) is None:
+            raise ValueError(f"{name} is {text!r}: give printable ASCII")
+    return headers
 
 
 class Endpoint(ApiModel):

@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 from .candidate import Candidate
 from .common import (
     DIMENSION,
+    ROLE,
     ApiModel,
     CaseId,
     DecimalFraction,
@@ -32,9 +33,11 @@ __all__ = [
     "EvalRunSpec",
     "Limits",
     "ObjectMeta",
+    "RegradeOf",
     "Retries",
     "Seeds",
     "Select",
+    "TaskModel",
     "TaskRef",
     "Threshold",
 ]
@@ -64,6 +67,18 @@ class ObjectMeta(ApiModel):
     deletion_timestamp: str | None = None
 
 
+class TaskModel(ApiModel):
+    """A model that the task itself asks, behind one of the endpoints that the administrator has set up."""
+
+    endpoint: ShortName = Field(
+        description="Name of an endpoint of the operator's configuration. Its address and key stay with the relay."
+    )
+    name: str = Field(min_length=1, max_length=253, description="Name of the model, as the endpoint knows it.")
+    parameters: FreeObject | None = Field(
+        default=None, description="Parameters that are sent with every request, over those of the pack."
+    )
+
+
 class TaskRef(ApiModel):
     """The task that is worked on."""
 
@@ -89,6 +104,11 @@ class TaskRef(ApiModel):
         default=None,
         description="Parameters of the pack, such as the size of its cases. The pack checks them when the run is "
         "planned.",
+    )
+    models: Annotated[dict[str, TaskModel], Field(max_length=4), Keys(ROLE)] = Field(
+        default_factory=dict,
+        description="Models that the task asks, such as a judge or a simulated user, by the role that the pack gives "
+        "them. What they use is counted apart from the candidate's, and no failure of theirs is the candidate's.",
     )
 
 
@@ -214,13 +234,19 @@ class Baseline(ApiModel):
     eval_run: ObjectName = Field(description="Name of an EvalRun of the same namespace.")
 
 
+class RegradeOf(ApiModel):
+    """The finished run whose records are graded again; no candidate runs."""
+
+    eval_run: ObjectName = Field(description="Name of a finished EvalRun of the same namespace.")
+
+
 class Audit(ApiModel):
     """What must be known of the grader before its scores count."""
 
     policy: Literal["Ignore", "Warn", "Require"] = Field(
         default="Ignore",
-        description="What happens without a passed audit of this task: nothing (Ignore), a warning (Warn), or the run "
-        "is refused (Require).",
+        description="What happens without a passed audit of this task: nothing (Ignore), a warning (Warn), or no case "
+        "starts until there is one (Require). The condition Audited says which audit there is in any case.",
     )
     max_age_hours: int = Field(default=720, ge=1, le=87600, description="Hours after which an audit no longer counts.")
 
@@ -258,6 +284,11 @@ class EvalRunSpec(ApiModel):
         default=None, description="What the score must reach for the condition Passed. Default: every case must pass."
     )
     baseline: Baseline | None = Field(default=None, description="An earlier run that this one is compared with.")
+    regrade_of: RegradeOf | None = Field(
+        default=None,
+        description="A finished run whose records are graded again by this task, in place of running the candidate. "
+        "Seeds, cases, candidate, limits and retries must be that run's; only the grader may be another.",
+    )
     audit: Audit = Field(default_factory=Audit, description="Whether the task's grader must have been audited.")
     priority: int = Field(
         default=0,

@@ -27,6 +27,7 @@ __all__ = [
     "VERSION",
     "case_pod_name",
     "config_map_name",
+    "grade_pod_name",
     "plan_pod_name",
 ]
 
@@ -68,6 +69,16 @@ def case_pod_name(run: str, run_uid: str, seed: int, case_id: str, repeat: int, 
 def plan_pod_name(run: str, run_uid: str, attempt: int) -> str:
     """Return the name of the pod that plans a run, in its ``attempt``-th try."""
     return f"{_stem(run)}-plan-{_short_hash(run_uid)}-{attempt}"
+
+
+def grade_pod_name(run: str, run_uid: str, attempt: int) -> str:
+    """Return the name of the pod that grades recorded runs again for a run or an audit, in its ``attempt``-th try."""
+    return f"{_stem(run)}-grade-{_short_hash(run_uid)}-{attempt}"
+
+
+def aggregate_pod_name(run: str, run_uid: str, attempt: int) -> str:
+    """Return the name of the pod that makes a score by the task's own rule, in its ``attempt``-th try."""
+    return f"{_stem(run)}-score-{_short_hash(run_uid)}-{attempt}"
 
 
 def config_map_name(run: str, run_uid: str, what: str) -> str:

@@ -166,8 +166,15 @@ class Plan(WireModel):
     cases: Annotated[list[PlanCase], Field(min_length=1, max_length=MAX_CASES)]
     excluded: list[ExcludedCase] = Field(default_factory=list, max_length=MAX_CASES)
     controls: Annotated[list[PlanControl], Field(max_length=64)]
+    checks: Annotated[list[ShortName], Field(max_length=256)] = Field(default_factory=list)
     fingerprints: PlanFingerprints
+    models: Annotated[dict[ShortName, Annotated[str, Field(min_length=1, max_length=1024)]], Field(max_length=4)] = (
+        Field(default_factory=dict)
+    )
+    """Roles of the models that the driver asks, and what each is for."""
     sdk: Annotated[str, Field(max_length=64)]
+    score: Annotated[str, Field(max_length=256)] | None = None
+    """Where the score is in what the pack's own rule returns, for a pack that has one."""
 
     @property
     def weights(self) -> dict[str, Decimal]:

@@ -11,16 +11,24 @@ from .conditions import Condition
 
 __all__ = [
     "AttemptCounts",
+    "BaselineResult",
+    "Bounds",
     "CaseCounts",
+    "DetectableEffect",
     "DimensionScore",
     "EvalRunStatus",
     "Evidence",
     "Failure",
     "Fingerprints",
+    "Flip",
     "Floor",
     "Interval",
     "LedgerReference",
+    "ModelUsage",
     "PlanReference",
+    "Regrade",
+    "RegradeChange",
+    "Statistics",
     "Usage",
 ]
 
@@ -110,8 +118,8 @@ class Fingerprints(ApiModel):
     )
 
 
-class Usage(ApiModel):
-    """What the candidate's model used."""
+class ModelUsage(ApiModel):
+    """What one model used."""
 
     prompt_tokens: _Count = Field(description="Tokens read.")
     completion_tokens: _Count = Field(description="Tokens written.")
@@ -119,6 +127,14 @@ class Usage(ApiModel):
     source: Literal["counted", "reported", "estimated"] = Field(description="Where the numbers come from.")
     cost: Annotated[str, Field(max_length=32)] | None = Field(
         default=None, description="What it cost by the endpoint's price. Absent where the endpoint has none."
+    )
+
+
+class Usage(ModelUsage):
+    """What the candidate's model used, and apart from it the models that the task asked."""
+
+    models: Annotated[dict[str, ModelUsage], Field(max_length=4)] = Field(
+        default_factory=dict, description="What the task's own models used, by role."
     )
 
 
@@ -132,6 +148,109 @@ class Failure(ApiModel):
     reason: _Word | None = Field(default=None, description="What broke, in one word, with the two kinds of error.")
     error: Annotated[str, Field(max_length=300)] | None = Field(
         default=None, description="What was wrong, cut short. `casewarden show` has all of it."
+    )
+
+
+class RegradeChange(ApiModel):
+    """A case whose verdict is another than it was."""
+
+    case: CaseId = Field(description="Id of the case.")
+    seed: Seed = Field(description="Its seed.")
+    repeat: _Count = Field(default=0, description="Its repeat, from 0.")
+    before: _Word = Field(description="Its status in the run that was graded again.")
+    after: _Word = Field(description="Its status now.")
+    dimensions: Annotated[list[_Word], Field(max_length=32)] = Field(
+        default_factory=list, description="Dimensions whose check is another."
+    )
+
+
+class Regrade(ApiModel):
+    """What grading a finished run's records again came to."""
+
+    eval_run: Annotated[str, Field(max_length=253)] = Field(description="The run whose records were graded.")
+    digest: Annotated[str, Field(max_length=71)] = Field(description="Its root digest, which they were held against.")
+    task: Annotated[str, Field(max_length=253)] = Field(description="The task and its version that graded it first.")
+    grader: _Word = Field(description="Fingerprint of the grader that graded it first.")
+    graded: _Count = Field(description="Records that were graded again.")
+    kept: _Count = Field(description="Verdicts without a record, which stay as they are.")
+    changed: _Count = Field(description="Cases whose status, reason or checks are others.")
+    score: DecimalFraction | None = Field(default=None, description="The score before. Absent if there was none.")
+    changes: Annotated[list[RegradeChange], Field(max_length=20)] = Field(
+        default_factory=list, description="The first 20 of the changed cases."
+    )
+
+
+class BaselineResult(ApiModel):
+    """The run beside its baseline: paired by family and seed, tested by flipping signs of the families' means."""
+
+    eval_run: Annotated[str, Field(max_length=253)] = Field(description="The run that it is compared with.")
+    problem: Annotated[str, Field(max_length=300)] | None = Field(
+        default=None, description="Why there is no comparison. Everything else but the name is absent then."
+    )
+    score: DecimalFraction | None = Field(default=None, description="The baseline's score.")
+    difference: Annotated[str, Field(max_length=16)] | None = Field(
+        default=None, description="Mean over families of the difference of their pass rates, from -1 to 1."
+    )
+    p_value: DecimalFraction | None = Field(
+        default=None, description="How likely a difference this large is if none is real; two-sided."
+    )
+    method: _Word | None = Field(default=None, description="How the p-value was computed.")
+    families: _Count | None = Field(default=None, description="Families that both runs have.")
+    matched: _Count | None = Field(default=None, description="Pairs of equal cases that both runs assessed.")
+    unmatched: _Count | None = Field(default=None, description="Cases that only one of the runs has.")
+    regressed: Annotated[list[CaseId], Field(max_length=20)] | None = Field(
+        default=None, description="The first 20 families that passed more often in the baseline."
+    )
+    improved: Annotated[list[CaseId], Field(max_length=20)] | None = Field(
+        default=None, description="The first 20 families that pass more often now."
+    )
+
+
+class Bounds(ApiModel):
+    """Bounds of a share."""
+
+    low: DecimalFraction = Field(description="Lower bound.")
+    high: DecimalFraction = Field(description="Upper bound.")
+    method: _Word = Field(description="How the bounds were computed.")
+
+
+class DetectableEffect(ApiModel):
+    """The smallest difference of two such scores that a test finds."""
+
+    effect: DecimalFraction = Field(description="The difference.")
+    alpha: DecimalFraction = Field(description="How often the test may find one that is none.")
+    power: DecimalFraction = Field(description="How often it finds one that is there.")
+
+
+class Flip(ApiModel):
+    """A family whose cases do not come out the same when they are tried again."""
+
+    case: CaseId = Field(description="The family.")
+    rate: DecimalFraction = Field(description="How likely two tries of the same case differ.")
+
+
+class Statistics(ApiModel):
+    """What can be said beside the score. What there is too little of to say is absent."""
+
+    pass_rate_interval: Bounds | None = Field(
+        default=None, description="How sure the pass rate is. Absent unless each family was observed exactly once."
+    )
+    pass_at: Annotated[dict[str, DecimalFraction], Field(max_length=8)] | None = Field(
+        default=None, description="By k: how likely one of k tries passes. Absent for k above the number of repeats."
+    )
+    pass_all: Annotated[dict[str, DecimalFraction], Field(max_length=8)] | None = Field(
+        default=None, description="By k: how likely all of k tries pass (pass^k). Absent as passAt is."
+    )
+    flip_rate: DecimalFraction | None = Field(
+        default=None, description="Mean over families of how likely two tries differ. Absent without repeats."
+    )
+    flips: Annotated[list[Flip], Field(max_length=20)] | None = Field(
+        default=None, description="The 20 families that differ most between tries, those that never do left out."
+    )
+    detectable_effect: DetectableEffect | None = Field(
+        default=None,
+        description="The smallest difference to another such score that would be found. Absent without "
+        "an interval for families.",
     )
 
 
@@ -200,6 +319,9 @@ class EvalRunStatus(ApiModel):
     score_interval: Interval | None = Field(
         default=None, description="How sure the score is. Absent where there are too few families of cases."
     )
+    statistics: Statistics | None = Field(
+        default=None, description="What can be said beside the score. Absent unless the run is valid."
+    )
     pass_rate: DecimalFraction | None = Field(
         default=None, description="Share of the cases that passed. Absent unless the run is valid."
     )
@@ -207,6 +329,10 @@ class EvalRunStatus(ApiModel):
         default=None, description="What each dimension of the task came to."
     )
     floor: Floor | None = Field(default=None, description="Scores that need no skill, for comparison.")
+    baseline: BaselineResult | None = Field(default=None, description="The run beside the one of spec.baseline.")
+    regrade: Regrade | None = Field(
+        default=None, description="What changed against the run of spec.regradeOf, whose records were graded again."
+    )
     fingerprints: Fingerprints | None = Field(
         default=None, description="What must be equal for two scores to be comparable."
     )

@@ -7,21 +7,27 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from casewarden_sdk.dialects import from_anthropic, to_anthropic
 from casewarden_sdk.errors import CandidateError, EnvironmentFailure
+from casewarden_sdk.prompters import MODEL_PROMPTERS, formatted, prompted, says_context_limit
 
 from .candidate import Candidate, Finished
 from .clock import CaseClock
-from .settings import Settings
+from .settings import AgentSettings, ModelSettings, PrompterSettings, Settings
 from .transcript import Transcript
 
 if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
     from .models import Models
 
-__all__ = ["ModelCandidate", "ServerCandidate", "answer_message"]
+__all__ = ["ModelCandidate", "ServerCandidate", "answer_message", "asked_of", "checked_request", "error_text"]
 
 _HOST = "127.0.0.1"
 _LOOK_SECONDS = 0.05
 _ANSWER_BYTES = 8 << 20
+_AGENT_PAUSES = (2.0, 3.0)
+_AGENT_TRIES = len(_AGENT_PAUSES) + 1
 
 
 class ModelCandidate:
@@ -58,14 +64,13 @@ class ModelCandidate:
         document = checked_request(payload)
         self._transcript.add(number, "in", payload)
         try:
-            if self._models.model.dialect != "openai":
-                raise EnvironmentFailure("TaskFailed", "only endpoints of the dialect openai can play by themselves")
-            answer = await self._models.call("chat/completions", document)
+            path, asked = asked_of(self._models.model, document)
+            answer = await self._models.call(path, asked)
         finally:
             self._clock.busy()
         if answer.status >= 400:
-            raise CandidateError(answer.reason or "BadRequest", _error_text(answer.body))
-        message = answer_message(answer.body)
+            raise CandidateError(answer.reason or "BadRequest", error_text(answer.body))
+        message = answer_message(answer.body, self._models.model.dialect)
         self._transcript.add(number, "out", message)
         return message
 
@@ -107,18 +112,15 @@ class ServerCandidate(Candidate):
 
         self.count_action()
         self._transcript.add(number, "in", payload)
-        document = {"model": self.model_name, **checked_request(payload)}
+        path, headers, document = self._request(checked_request(payload))
         seconds = self._clock.left(self._limits.response_seconds)
-        url = f"http://{_HOST}:{self.port}/v1/chat/completions"
+        url = f"http://{_HOST}:{self.port}{path}"
         try:
             async with (
+                asyncio.timeout(seconds),
                 ClientSession(timeout=ClientTimeout(total=seconds)) as http,
-                http.post(url, json=document, allow_redirects=False) as response,
             ):
-                body = await response.content.read(_ANSWER_BYTES + 1)
-                while not response.content.at_eof() and len(body) <= _ANSWER_BYTES:
-                    body += await response.content.read(_ANSWER_BYTES)
-                status = response.status
+                status, body = await self._asked_again(http, url, headers, document)
         except TimeoutError:
             raise self.late(seconds) from None
         except (ClientError, OSError) as error:
@@ -130,11 +132,41 @@ class ServerCandidate(Candidate):
             self._clock.busy()
         if len(body) > _ANSWER_BYTES:
             raise CandidateError("OutputLimit", f"answered with more than {_ANSWER_BYTES} bytes")
+        if status != 200 and self._agent is not None and says_context_limit(body.decode("utf-8", "replace")):
+            raise CandidateError("ContextLimit", error_text(body))
         if status != 200:
-            raise CandidateError("ServerError", f"answered {status}: {_error_text(body)}")
-        message = answer_message(body)
+            raise CandidateError("ServerError", f"answered {status}: {error_text(body)}")
+        message = answer_message(body) if self._agent is None else _agent_message(self._agent, body)
         self._transcript.add(number, "out", message)
         return message
+
+    @property
+    def _agent(self) -> AgentSettings | None:
+        own = self._settings.candidate
+        return None if own is None else own.agent
+
+    def _request(self, asked: Mapping[str, Any]) -> tuple[str, Mapping[str, str], Mapping[str, Any]]:
+        agent = self._agent
+        if agent is None:
+            return "/v1/chat/completions", {}, {"model": self.model_name, **asked}
+        return agent.path, agent.headers, {**agent.body, **_prompted(agent.prompter, asked)}
+
+    async def _asked_again(
+        self, http: ClientSession, url: str, headers: Mapping[str, str], document: Mapping[str, Any]
+    ) -> tuple[int, bytes]:
+        """Ask; by AgentBench's interface up to three times where there is no good answer, as its client does."""
+        tries = 1 if self._agent is None else _AGENT_TRIES
+        for number in range(tries):
+            async with http.post(url, json=document, headers=headers, allow_redirects=False) as response:
+                body = await response.content.read(_ANSWER_BYTES + 1)
+                while not response.content.at_eof() and len(body) <= _ANSWER_BYTES:
+                    body += await response.content.read(_ANSWER_BYTES)
+                status = response.status
+            text = body.decode("utf-8", "replace") if status != 200 else ""
+            if status == 200 or number + 1 == tries or says_context_limit(text):
+                break
+            await asyncio.sleep(_AGENT_PAUSES[number])
+        return status, body
 
     async def finish(self, number: int, how: str) -> Finished:
         """Stop the server: it has no input that could end, so it is killed either way."""
@@ -185,10 +217,40 @@ def checked_request(payload: bytes) -> Mapping[str, Any]:
     return document
 
 
-def answer_message(body: bytes) -> bytes:
-    """Return the message of a chat completion; ``CandidateError`` for what is none."""
+def _prompted(prompter: PrompterSettings, asked: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(prompted(prompter.name, prompter.args, asked["messages"]))
+
+
+def asked_of(model: ModelSettings, asked: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return which call of a model's endpoint is made, and its body."""
+    prompter = model.prompter
+    if model.dialect == "anthropic":
+        try:
+            return "messages", to_anthropic(asked)
+        except (ValueError, LookupError, TypeError) as error:
+            why = f"the conversation cannot be said in the dialect anthropic: {type(error).__name__}: {error}"
+            raise EnvironmentFailure("TaskFailed", why) from None
+    if prompter is None or prompter.name == "openai-chat":
+        return "chat/completions", asked
+    return MODEL_PROMPTERS[prompter.name], _prompted(prompter, asked)
+
+
+def _agent_message(agent: AgentSettings, body: bytes) -> bytes:
     try:
-        message = json.loads(body)["choices"][0]["message"]
+        text = formatted(agent.return_format, json.loads(body))
+        return json.dumps({"role": "assistant", "content": text}).encode("ascii")
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        why = f"the answer has not what {agent.return_format} reads: {type(error).__name__}: {error}"
+        raise CandidateError("Protocol", why) from None
+
+
+def answer_message(body: bytes, dialect: str = "openai") -> bytes:
+    """Return the message of a chat completion, or the text of a plain one; ``CandidateError`` for what is neither."""
+    try:
+        if dialect == "anthropic":
+            return json.dumps(from_anthropic(json.loads(body))).encode("ascii")
+        choice = json.loads(body)["choices"][0]
+        message = choice["message"] if "message" in choice else {"content": choice["text"]}
         if not isinstance(message, dict):
             raise TypeError("message is no object")
         kept = {name: message[name] for name in ("role", "content", "tool_calls") if message.get(name) is not None}
@@ -197,7 +259,8 @@ def answer_message(body: bytes) -> bytes:
         raise CandidateError("Protocol", f"the answer is no chat completion: {type(error).__name__}: {error}") from None
 
 
-def _error_text(body: bytes) -> str:
+def error_text(body: bytes) -> str:
+    """Return what an answer that is a refusal says, cut short."""
     text = body[:2000].decode("utf-8", "replace")
     try:
         return str(json.loads(body)["error"]["message"])[:300]

@@ -36,6 +36,8 @@ class Evidence:
     states: list[bytes] = field(default_factory=list)
     usage: Mapping[str, Any] | None = None
     """Of the candidate's model; None where it has none."""
+    task_usage: Mapping[str, Any] = field(default_factory=dict)
+    """Of the models that the driver asked, by role."""
 
     def bundle(
         self, ended: float, *, verdict: Mapping[str, Any] | None = None, trouble: Mapping[str, Any] | None = None
@@ -56,6 +58,7 @@ class Evidence:
             "started": round(self.started, 6),
             "ended": round(ended, 6),
             **({} if self.usage is None else {"usage": dict(self.usage)}),
+            **({"task_usage": dict(self.task_usage)} if self.task_usage else {}),
             **(trouble or {}),
         }
         files = {

@@ -22,12 +22,12 @@ from .clock import CaseClock
 from .settings import ModelSettings, Settings
 from .transcript import Transcript
 
-__all__ = ["ModelAnswer", "Models"]
+__all__ = ["SAFETY_SECONDS", "ModelAnswer", "Models"]
 
 _ANSWER_BYTES = 64 << 20
 _TRIES = 3
 # So that the relay says that it found no slot before the case's time is over.
-_SAFETY_SECONDS = 0.5
+SAFETY_SECONDS = 0.5
 _USAGE_COMMENT = b": casewarden "
 _RUN_REASONS = frozenset({"UnknownEndpoint", "EndpointNotAllowed"})
 Piece = Callable[[bytes], Awaitable[None]]
@@ -45,11 +45,11 @@ class ModelAnswer:
 
 class Models:
     """Make it in a running loop; ``close`` it. ``broken`` is set once a limit is passed or the model is away for good;
-    then nothing more is answered, and ``on_broken`` is called."""
+    then nothing more is answered, and ``on_broken`` is called. ``role`` is a task's model's, None the candidate's."""
 
     def __init__(
         self, settings: Settings, model: ModelSettings, clock: CaseClock, transcript: Transcript,
-        on_broken: Callable[[], None] | None = None,
+        on_broken: Callable[[], None] | None = None, role: str | None = None,
     ) -> None:  # fmt: skip
         self.model = model
         self.session_number = 0
@@ -60,6 +60,7 @@ class Models:
         self.calls = 0
         self.estimated = False
         self.on_broken = on_broken
+        self._role = role
         self._settings = settings
         self._clock = clock
         self._transcript = transcript
@@ -101,7 +102,7 @@ class Models:
         self._transcript.add(self.session_number, "model-in", data)
         try:
             async with asyncio.timeout(left):
-                answer = await self._asked(path, data, max(0.1, left - _SAFETY_SECONDS), piece)
+                answer = await self.send(path, data, max(0.1, left - SAFETY_SECONDS), piece)
         except TimeoutError:
             # Whoever took that long, the case's own time is over; the recorder says so.
             self._clock.left()
@@ -112,7 +113,8 @@ class Models:
             raise self._break(CandidateError("TokenLimit", message))
         return answer
 
-    async def _asked(self, path: str, data: bytes, seconds: float, piece: Piece | None) -> ModelAnswer:
+    async def send(self, path: str, data: bytes, seconds: float, piece: Piece | None = None) -> ModelAnswer:
+        """Send a prepared request by way of the relay, which is told to try for ``seconds``."""
         for again in range(_TRIES):
             try:
                 return await self._once(path, data, seconds, piece)
@@ -173,6 +175,10 @@ class Models:
             "Casewarden-Priority": str(self.model.priority),
             "Casewarden-Seconds": f"{seconds:.3f}",
         }
+        if self.model.headers:
+            headers["Casewarden-Headers"] = json.dumps(dict(self.model.headers))
+        if self._role is not None:
+            headers["Casewarden-Role"] = self._role
         if self.model.budget:
             headers["Casewarden-Budget"] = json.dumps(dict(self.model.budget))
         return headers

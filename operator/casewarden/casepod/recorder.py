@@ -35,6 +35,7 @@ from .zstd import decompress
 if TYPE_CHECKING:
     from .gateway import Gateway
     from .models import Models
+    from .taskmodels import TaskModels
 
 __all__ = ["Recorder"]
 
@@ -71,6 +72,7 @@ class Recorder:
         self._evidence = Evidence(settings, self._transcript, time.time())
         self._candidate: Candidate | ModelCandidate | None = None
         self._models: Models | None = None
+        self._task_models: TaskModels | None = None
         self._gateway: Gateway | None = None
         self._killing: asyncio.Task[None] | None = None
         self._claimed = False
@@ -81,6 +83,7 @@ class Recorder:
             "case": self._case,
             "start": self._start,
             "action": self._action,
+            "model": self._model,
             "send": self._send,
             "receive": self._receive,
             "finish": self._finish,
@@ -110,11 +113,19 @@ class Recorder:
         reader, writer = await accept_once(self._settings.places.task_socket, None)
         self._on_used()
         frames: asyncio.Queue[Frame | None] = asyncio.Queue(maxsize=64)
-        pump = asyncio.ensure_future(_pump(reader, frames))
+        giving_up = asyncio.Event()
+        pump = asyncio.ensure_future(_pump(reader, frames, giving_up))
         gone = asyncio.ensure_future(_wait_for(pump))
+        given_up = asyncio.ensure_future(giving_up.wait())
         try:
             while (frame := await frames.get()) is not None:
                 answer = asyncio.ensure_future(self._answer(*frame))
+                await asyncio.wait({answer, gone, given_up}, return_when=asyncio.FIRST_COMPLETED)
+                if not answer.done() and given_up.done() and frame[0].get("op") != "abandon":
+                    # The driver waits for no answer any more: it is being stopped, and hands over what it has.
+                    answer.cancel()
+                    await asyncio.wait({answer})
+                    continue
                 await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
                 if not answer.done():
                     # Nobody waits for it any more; above all, nothing may be sealed for a driver that is gone.
@@ -128,6 +139,7 @@ class Recorder:
         finally:
             pump.cancel()
             gone.cancel()
+            given_up.cancel()
             writer.close()
 
     async def _answer(self, header: dict[str, Any], payload: bytes) -> bytes:
@@ -170,6 +182,11 @@ class Recorder:
 
     async def _made(self) -> Candidate | ModelCandidate:
         settings, model = self._settings, self._settings.model
+        if settings.models:
+            await asyncio.to_thread(_import_gateway)
+            from .taskmodels import TaskModels
+
+            self._task_models = TaskModels(settings, self._clock, self._transcript)
         kind = ServerCandidate if settings.plays == "server" else Candidate
         if model is None:
             return kind(settings, self._clock, self._transcript, self._on_used)
@@ -200,6 +217,8 @@ class Recorder:
             await self._gateway.close()
         if self._models is not None:
             await self._models.close()
+        if self._task_models is not None:
+            await self._task_models.close()
 
     async def _hello(self, header: Mapping[str, Any], _: bytes) -> Frame:
         if self._restarted:
@@ -231,6 +250,11 @@ class Recorder:
     async def _action(self, header: Mapping[str, Any], payload: bytes) -> Frame:
         return {}, await self._of_candidate().action(header["session"], payload)
 
+    async def _model(self, header: Mapping[str, Any], payload: bytes) -> Frame:
+        if self._task_models is None:
+            raise EnvironmentFailure("TaskFailed", f"the run has no model for {header['role']!r} (it has none)")
+        return {}, await self._task_models.ask(header["role"], payload)
+
     async def _send(self, header: Mapping[str, Any], payload: bytes) -> Frame:
         await self._of_candidate().send(header["session"], payload)
         return {}, b""
@@ -261,10 +285,12 @@ class Recorder:
         verdict = checked_verdict(self._settings, header.get("verdict"))
         if not self._evidence.case:
             raise EnvironmentFailure("TaskFailed", "the driver sealed before it handed over the case's content")
+        if self._task_models is not None and self._task_models.failed is not None:
+            raise self._task_models.failed
         await self._of_candidate().stop()
         self._evidence.record = payload
         seconds = self._clock.seconds
-        self._evidence.usage = None if self._models is None else self._models.usage()
+        self._count_usage()
         document = self._evidence.verdict_document(verdict, seconds)
         bundle = await asyncio.to_thread(self._evidence.bundle, time.time(), verdict=document)
         digest = sha256_bytes(bundle)
@@ -299,9 +325,13 @@ class Recorder:
 
     async def _put_partial(self, trouble: Mapping[str, Any]) -> None:
         self._over = True
-        self._evidence.usage = None if self._models is None else self._models.usage()
+        self._count_usage()
         bundle = await asyncio.to_thread(self._evidence.bundle, time.time(), trouble=trouble)
         await self._sink.put_bundle(bundle, partial=True)
+
+    def _count_usage(self) -> None:
+        self._evidence.usage = None if self._models is None else self._models.usage()
+        self._evidence.task_usage = {} if self._task_models is None else self._task_models.usage()
 
     async def _unpack_workspace(self, digest: str) -> None:
         archive = await self._sink.fetch_workspace(digest)
@@ -326,10 +356,13 @@ def _nothing() -> None:
     return
 
 
-async def _pump(reader: asyncio.StreamReader, frames: asyncio.Queue[Frame | None]) -> None:
+async def _pump(reader: asyncio.StreamReader, frames: asyncio.Queue[Frame | None], giving_up: asyncio.Event) -> None:
     try:
         while True:
-            await frames.put(await read_frame(reader))
+            frame = await read_frame(reader)
+            if frame[0].get("op") == "abandon":
+                giving_up.set()
+            await frames.put(frame)
     except (asyncio.IncompleteReadError, WireError, ConnectionError):
         await frames.put(None)
 

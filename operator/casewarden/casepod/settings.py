@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CandidateSettings", "Limits", "ModelSettings", "Places", "Settings", "SettingsError"]
+__all__ = [
+    "AgentSettings", "CandidateSettings", "Limits", "ModelSettings", "Places", "PrompterSettings", "Settings",
+    "SettingsError",
+]  # fmt: skip
 
 
 class SettingsError(ValueError):
@@ -46,6 +49,25 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class PrompterSettings:
+    """A prompter of ``casewarden_sdk.prompters``."""
+
+    name: str
+    args: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """AgentBench's interface of a server: where and how it is asked, and how its answer is read."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+    prompter: PrompterSettings
+    return_format: str
+
+
+@dataclass(frozen=True, slots=True)
 class CandidateSettings:
     """How the candidate is started. ``argv`` is the run's own and wins over ``default_argv``."""
 
@@ -57,6 +79,8 @@ class CandidateSettings:
     fetch_workspace: bool = False
     port: int | None = None
     """Of a server; None for a program."""
+    agent: AgentSettings | None = None
+    """A server's interface where it is not OpenAI's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +98,8 @@ class ModelSettings:
     budget: Mapping[str, Any] = field(default_factory=dict)
     priority: int = 0
     port: int = 8350
+    prompter: PrompterSettings | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +127,8 @@ class Settings:
     places: Places = field(default_factory=Places)
     loss_grace: float = 2.0
     model: ModelSettings | None = None
+    models: Mapping[str, ModelSettings] = field(default_factory=dict)
+    """Models that the driver asks, by role."""
 
     @property
     def plays(self) -> str:
@@ -145,6 +173,7 @@ class Settings:
             places=places or Places(),
             loss_grace=loss_grace,
             model=None if document.get("model") is None else _model(_object(document, "model")),
+            models={role: _model(_object(document["models"], role)) for role in document.get("models") or {}},
         )
 
 
@@ -157,7 +186,22 @@ def _candidate(document: Mapping[str, Any]) -> CandidateSettings:
         workspace_digest=document.get("workspace_digest"),
         fetch_workspace=document.get("fetch_workspace") is True,
         port=None if document.get("port") is None else _whole(document, "port"),
+        agent=None if document.get("agent") is None else _agent(_object(document, "agent")),
     )
+
+
+def _agent(document: Mapping[str, Any]) -> AgentSettings:
+    return AgentSettings(
+        path=_text(document, "path"),
+        headers=_object(document, "headers"),
+        body=_object(document, "body"),
+        prompter=_prompter(_object(document, "prompter")),
+        return_format=_text(document, "return_format"),
+    )
+
+
+def _prompter(document: Mapping[str, Any]) -> PrompterSettings:
+    return PrompterSettings(_text(document, "name"), _object(document, "args"))
 
 
 def _model(document: Mapping[str, Any]) -> ModelSettings:
@@ -170,6 +214,8 @@ def _model(document: Mapping[str, Any]) -> ModelSettings:
         budget=_object(document, "budget"),
         priority=_whole(document, "priority"),
         port=_whole(document, "port"),
+        prompter=None if document.get("prompter") is None else _prompter(_object(document, "prompter")),
+        headers=_object(document, "headers") if "headers" in document else {},
     )
 
 

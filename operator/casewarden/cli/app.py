@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
@@ -13,7 +14,10 @@ import typer
 from casewarden.cli.failure import GOOD, INTERRUPTED, INVALID, Failure
 from casewarden.cli.options import (
     ContextOption,
+    EndpointOption,
+    EndpointsOption,
     ExportFormat,
+    ImportKind,
     KubeconfigOption,
     NamespaceOption,
     OutOption,
@@ -98,13 +102,26 @@ def run_command(
         typer.Option("--workspace", "-w", help="Folder of the candidate, in place of the one that the manifest names."),
     ] = None,
     pack: PackOption = None,
+    endpoint: EndpointOption = None,
+    endpoints: EndpointsOption = None,
+    dataset: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--dataset",
+            metavar="NAME=PATH",
+            help="Folder or archive of a data set, by the name that spec.task.params.dataset has. May be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     out: OutOption = _OUT,
     output: OutputOption = Output.TABLE,
 ) -> None:
     """Run an EvalRun on this machine, without a cluster. It is no sandbox: the candidate runs with your rights."""
+    from casewarden.cli.endpoints import read_endpoints
     from casewarden.cli.local_runs import run_file
 
-    _ended(run_file(file, workspace, pack, out, output))
+    models = read_endpoints(endpoint or (), endpoints, os.environ)
+    _ended(run_file(file, workspace, pack, out, output, models, dataset or ()))
 
 
 @app.command()
@@ -126,8 +143,14 @@ def evaluate(
     threshold: Annotated[
         str, typer.Option("--threshold", help="Lowest score that passes. Default: every case must.", show_default=False)
     ] = "",
+    model: Annotated[
+        str,
+        typer.Option("--model", help="ENDPOINT/NAME of the model that the program uses.", show_default=False),
+    ] = "",
     local: Annotated[bool, typer.Option("--local", help="Run on this machine, without a cluster.")] = False,
     pack: PackOption = None,
+    endpoint: EndpointOption = None,
+    endpoints: EndpointsOption = None,
     out: OutOption = _OUT,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for the run and show what it came to.")] = True,
     timeout: TimeoutOption = 0,
@@ -139,12 +162,14 @@ def evaluate(
 ) -> None:
     """Evaluate a candidate's folder on a task: upload it, create the run, wait for the score."""
     from casewarden.cli.cluster import Access
+    from casewarden.cli.endpoints import read_endpoints
     from casewarden.cli.evaluate import Wanted
     from casewarden.cli.evaluate import evaluate as command
 
-    wanted = Wanted(task, _seeds(seeds), random, name, image, family or (), repeats, parallelism, threshold)
+    wanted = Wanted(task, _seeds(seeds), random, name, image, family or (), repeats, parallelism, threshold, model)
     access = Access(kubeconfig, context, namespace, system_namespace)
-    _ended(command(access, folder, wanted, local, pack, out, wait, timeout, output))
+    models = read_endpoints(endpoint or (), endpoints, os.environ)
+    _ended(command(access, folder, wanted, local, pack, out, wait, timeout, output, models))
 
 
 @app.command()
@@ -298,6 +323,30 @@ def verify(
     keep: Annotated[
         Path | None, typer.Option("--keep", help="Folder to download the run to.", show_default=False)
     ] = None,
+    sign: Annotated[
+        Path | None,
+        typer.Option(
+            "--sign",
+            help="Private key in PEM: sign an in-toto statement of what was verified. An invalid run is not attested.",
+            show_default=False,
+        ),
+    ] = None,
+    statement: Annotated[
+        Path | None,
+        typer.Option(
+            "--statement",
+            help="File of the signed statement. Default with --sign: NAME.intoto.jsonl.",
+            show_default=False,
+        ),
+    ] = None,
+    signed_by: Annotated[
+        Path | None,
+        typer.Option(
+            "--signed-by",
+            help="Public key in PEM that must have signed the statement; its digest then vouches for the run.",
+            show_default=False,
+        ),
+    ] = None,
     namespace: NamespaceOption = "",
     context: ContextOption = "",
     kubeconfig: KubeconfigOption = "",
@@ -306,10 +355,12 @@ def verify(
 ) -> None:
     """Recompute every digest, verdict, count and score of a run from its evidence."""
     from casewarden.cli.cluster import Access
+    from casewarden.cli.verifying import Wanted
     from casewarden.cli.verifying import verify as command
 
     access = Access(kubeconfig, context, namespace, system_namespace)
-    _ended(command(access, target, digest, regrade, pack, keep, output))
+    wanted = Wanted(digest, regrade, pack, keep, sign, statement, signed_by)
+    _ended(command(access, target, wanted, output))
 
 
 @app.command()
@@ -342,12 +393,25 @@ def report(
             metavar="RUN…", help="Names of runs, ar/NAME of audits, or folders of them.", show_default=False
         ),
     ],
-    out: Annotated[str, typer.Option("--out", "-o", help="File to write; - is standard output.")] = "report.html",
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out", "-o", help="File to write; - is standard output. Default: report.html.", show_default=False
+        ),
+    ] = "",
     max_mib: Annotated[
         int,
         typer.Option("--max-mib", min=0, max=1024, help="MiB of transcripts at most, those of failing cases first."),
     ] = 16,
     passed: Annotated[bool, typer.Option("--passed", help="Transcripts of cases that passed, too.")] = False,
+    agentbench: Annotated[
+        bool,
+        typer.Option(
+            "--agentbench",
+            help="No page: the main metrics of AgentBench's environments and the paper's overall score. "
+            "With --out as JSON.",
+        ),
+    ] = False,
     namespace: NamespaceOption = "",
     context: ContextOption = "",
     kubeconfig: KubeconfigOption = "",
@@ -356,9 +420,12 @@ def report(
     """Write one HTML page about runs and audits that needs nothing else; two runs are compared case by case."""
     from casewarden.cli.cluster import Access
     from casewarden.cli.reporting import report as command
+    from casewarden.cli.reporting import report_agentbench
 
     access = Access(kubeconfig, context, namespace, system_namespace)
-    _ended(command(access, targets, out, max_mib, passed))
+    if agentbench:
+        _ended(report_agentbench(access, targets, out))
+    _ended(command(access, targets, out or "report.html", max_mib, passed))
 
 
 @app.command()
@@ -416,6 +483,46 @@ def compare(
     from casewarden.cli.comparing import compare as command
 
     _ended(command(Access(kubeconfig, context, namespace, system_namespace), run, baseline, output))
+
+
+@app.command("agent-test")
+def agent_test_command(
+    file: _FileOption,
+    message: Annotated[
+        list[str] | None,
+        typer.Option("--message", "-m", help="What is said to the agent. May be repeated.", show_default=False),
+    ] = None,
+    local: Annotated[bool, typer.Option("--local", help="On this machine, without a cluster.")] = False,
+    out: OutOption = _OUT,
+    timeout: TimeoutOption = 600,
+    namespace: NamespaceOption = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = "",
+    system_namespace: SystemOption = _SYSTEM,
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Say something to the agent of an EvalRun, and see what it answers, or why it does not."""
+    from casewarden.cli.agent_test import agent_test as command
+    from casewarden.cli.cluster import Access
+
+    access = Access(kubeconfig, context, namespace, system_namespace)
+    _ended(command(access, file, message or (), local, out, timeout, output))
+
+
+@app.command("import")
+def import_command(
+    kind: Annotated[ImportKind, typer.Argument(help="Whose configuration it is.", show_default=False)],
+    config: Annotated[Path, typer.Argument(help="The assignment file.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder that the files are written to.")] = Path("imported"),
+    dataset: Annotated[
+        str, typer.Option("--dataset", help="Name under which the catalogue has the AgentBench checkout.")
+    ] = "agentbench",
+    output: OutputOption = Output.TABLE,
+) -> None:
+    """Turn an AgentBench assignment into EvalRuns, endpoints for the chart's values, and Secrets."""
+    from casewarden.cli.importing import import_agentbench
+
+    raise typer.Exit({ImportKind.AGENTBENCH: import_agentbench}[kind](config, dataset, out, output))
 
 
 @app.command()

@@ -233,7 +233,11 @@ def _show(document: Mapping[str, Any], full: bool) -> None:
     _show_transcript(document.get("transcript") or [], full)
     for state in document.get("states") or []:
         print_line(f"\nstate {one_line(str(state.get('name', '')))}")
-        print_line(_cut(clean(json.dumps({key: value for key, value in state.items() if key != "name"})), full))
+        if isinstance(state.get("value"), str):  # a picture, drawn for people
+            for line in state["value"].split("\n"):
+                print_line(_cut(clean(line), full))
+        else:
+            print_line(_cut(clean(json.dumps({key: value for key, value in state.items() if key != "name"})), full))
 
 
 def _show_transcript(rows: list[Mapping[str, Any]], full: bool) -> None:

@@ -10,16 +10,13 @@ from casewarden.cli.failure import GOOD, NOT_GOOD, Failure
 from casewarden.cli.outcome import is_finished
 from casewarden.cli.printing import Output, emit, print_line
 from casewarden.cli.relay import RelayReader, open_relay
-from casewarden.core.bundle_check import strict_json
-from casewarden.core.evidence import PLAN, RESULTS, RUN, root_digest, row_of_result
-from casewarden.core.intervals import observe_case
-from casewarden.core.statistics import Comparison, Observed, compare_runs
-from casewarden_sdk.canonical import sha256_bytes
+from casewarden.core import baseline as core
+from casewarden.core.evidence import PLAN, RESULTS, RUN, root_digest
+from casewarden.core.statistics import Comparison, Observed
 
 __all__ = ["compare"]
 
 _ALPHA = 0.05
-_EQUAL = ("task", "contract", "grader", "params", "conditions")
 
 
 async def compare(access: Access, run: str, baseline: str, output: Output) -> int:
@@ -28,7 +25,7 @@ async def compare(access: Access, run: str, baseline: str, output: Output) -> in
         one, other = await _finished(cluster, run), await _finished(cluster, baseline)
         _require_equal(run, one, baseline, other)
         async with open_relay(cluster) as relay:
-            result = compare_runs(await _observed(relay, run, one), await _observed(relay, baseline, other))
+            result = core.compare(*await _observed(relay, run, one), *await _observed(relay, baseline, other))
     scores = {"run": one["status"]["score"], "baseline": other["status"]["score"]}
     emit({**result.to_json(), "scores": scores}, output, lambda: _show(run, baseline, scores, result))
     worse = result.difference < 0 and result.p_value is not None and result.p_value <= _ALPHA
@@ -44,30 +41,20 @@ async def _finished(cluster: Cluster, name: str) -> Mapping[str, Any]:
 
 
 def _require_equal(run: str, one: Mapping[str, Any], baseline: str, other: Mapping[str, Any]) -> None:
-    prints, others = one["status"].get("fingerprints") or {}, other["status"].get("fingerprints") or {}
-    # The cases need not be equal: other seeds make other ones, and those are counted as unmatched.
-    differ = [name for name in _EQUAL if prints.get(name) != others.get(name)]
+    differ = core.differing(one["status"].get("fingerprints") or {}, other["status"].get("fingerprints") or {})
     if differ:
         raise Failure(f"{run} and {baseline} differ in {', '.join(differ)}: their scores cannot be compared")
 
 
-async def _observed(relay: RelayReader, name: str, run: Mapping[str, Any]) -> list[Observed]:
+async def _observed(relay: RelayReader, name: str, run: Mapping[str, Any]) -> tuple[list[Observed], core.CaseDigests]:
     uid = run["metadata"]["uid"]
     document, plan, results = [await relay.file(uid, path) or b"" for path in (RUN, PLAN, RESULTS)]
     if root_digest(document) != (run["status"].get("evidence") or {}).get("digest"):
         raise Failure(f"the evidence of {name} is not what its status says; see casewarden verify")
-    told = strict_json(document)
-    if told["plan_sha256"] != sha256_bytes(plan) or told["results_sha256"] != sha256_bytes(results):
-        raise Failure(f"the evidence of {name} does not hold together; see casewarden verify")
-    dimensions = {(case["seed"], case["id"]): case["dimensions"] for case in strict_json(plan)["cases"]}
-    found = []
-    for line in results.splitlines():
-        row = row_of_result(strict_json(line))
-        case = row.key.case
-        observed = observe_case(case, dimensions[case.seed, case.case_id], row.checks)
-        if row.kind == "verdict" and observed is not None:
-            found.append(observed)
-    return found
+    try:
+        return core.observed_in(document, plan, results)
+    except ValueError as error:
+        raise Failure(f"{name}: {error}; see casewarden verify") from None
 
 
 def _show(run: str, baseline: str, scores: Mapping[str, Any], result: Comparison) -> None:

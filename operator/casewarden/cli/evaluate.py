@@ -12,6 +12,7 @@ from typing import Any
 from casewarden.adapters.stores.zstd import compress
 from casewarden.api.names import API_VERSION
 from casewarden.cli.cluster import Access, open_cluster
+from casewarden.cli.endpoints import LocalEndpoints
 from casewarden.cli.failure import GOOD, Failure
 from casewarden.cli.local_runs import checked_run, read_folder, run_here
 from casewarden.cli.outcome import exit_code, print_summary
@@ -38,6 +39,7 @@ class Wanted:
     repeats: int = 0
     parallelism: int = 0
     threshold: str = ""
+    model: str = ""
 
 
 def manifest_of(wanted: Wanted, folder: Path, digest: str) -> dict[str, Any]:
@@ -47,6 +49,11 @@ def manifest_of(wanted: Wanted, folder: Path, digest: str) -> dict[str, Any]:
         program["image"] = wanted.image
     seeds = {"values": list(wanted.seeds)} if wanted.seeds else {"random": wanted.random or 1}
     spec: dict[str, Any] = {"task": {"name": wanted.task}, "seeds": seeds, "candidate": {"program": program}}
+    if wanted.model:
+        endpoint, slash, model = wanted.model.partition("/")
+        if not slash or not endpoint or not model:
+            raise Failure(f"--model {wanted.model!r}: give ENDPOINT/NAME, as in team/qwen3")
+        spec["candidate"]["model"] = {"endpoint": endpoint, "name": model}
     if wanted.families:
         spec["select"] = {"families": list(wanted.families)}
     if wanted.threshold:
@@ -62,7 +69,7 @@ def _slug(text: str) -> str:
 
 async def evaluate(
     access: Access, folder: Path, wanted: Wanted, local: bool, pack: str | None, out: Path, wait: bool,
-    timeout_seconds: float, output: Output,
+    timeout_seconds: float, output: Output, models: LocalEndpoints,
 ) -> int:  # fmt: skip
     """Upload the folder, create the run and wait for it; or do the whole job on this machine."""
     files = read_folder(folder)
@@ -70,7 +77,7 @@ async def evaluate(
     document = manifest_of(wanted, folder, digest)
     run = checked_run(document)
     if local:
-        return await run_here(run, files, pack, out, output)
+        return await run_here(run, files, pack, out, output, models)
     for problem in check_spec(run.spec, None):
         raise Failure(str(problem))
     name = run.metadata.name

@@ -10,6 +10,7 @@ from typing import Any
 
 from casewarden.api.evalrun import EvalRun
 from casewarden.api.manifest import ManifestError, parse
+from casewarden.cli.endpoints import LocalEndpoints
 from casewarden.cli.failure import Failure
 from casewarden.cli.manifests import load_runs
 from casewarden.cli.outcome import exit_code, print_summary
@@ -24,14 +25,34 @@ __all__ = ["config_map_files", "run_file", "run_here"]
 NOT_A_SANDBOX = "casewarden: a local run is no sandbox: the candidate runs with your rights"
 
 
-async def run_file(file: str, workspace: Path | None, pack: str | None, out: Path, output: Output) -> int:
+async def run_file(
+    file: str,
+    workspace: Path | None,
+    pack: str | None,
+    out: Path,
+    output: Output,
+    models: LocalEndpoints,
+    datasets: Sequence[str] = (),
+) -> int:
     """Run the EvalRuns of a file one after another; their ConfigMaps may be in the same file. The worst exit code."""
     documents, beside = load_runs(file)
     if workspace is not None and len(documents) > 1:
         raise Failure(f"--workspace is one run's, and {file} holds {len(documents)}; give one run at a time")
     runs = [checked_run(document) for document in documents]
     files = [read_folder(workspace) if workspace is not None else config_map_files(run, beside) for run in runs]
-    return max([await run_here(run, its, pack, out, output) for run, its in zip(runs, files, strict=True)])
+    named = dict(read_dataset(text) for text in datasets)
+    together = zip(runs, files, strict=True)
+    return max([await run_here(run, its, pack, out, output, models, named) for run, its in together])
+
+
+def read_dataset(text: str) -> tuple[str, Path]:
+    """Read ``NAME=PATH``."""
+    name, equals, path = text.partition("=")
+    if not equals or not name or not path:
+        raise Failure(f"--dataset {text!r}: give NAME=PATH, the name as spec.task.params.dataset has it")
+    if not Path(path).exists():
+        raise Failure(f"--dataset {text!r}: there is no {path}")
+    return name, Path(path)
 
 
 def checked_run(document: Any) -> EvalRun:
@@ -84,14 +105,21 @@ def _files_of(document: Mapping[str, Any], name: str) -> list[WorkspaceFile]:
 
 
 async def run_here(
-    run: EvalRun, files: Sequence[WorkspaceFile] | None, pack: str | None, out: Path, output: Output
+    run: EvalRun,
+    files: Sequence[WorkspaceFile] | None,
+    pack: str | None,
+    out: Path,
+    output: Output,
+    models: LocalEndpoints,
+    datasets: Mapping[str, Path] | None = None,
 ) -> int:
     """Run to the end with progress on stderr, and return what it came to."""
     name = run.metadata.name
     print(NOT_A_SANDBOX, file=sys.stderr)
     try:
         with RunProgress(name) as progress:
-            result = await run_evalrun(run, Options(out, pack, files, progress.show))
+            options = Options(out, pack, files, models.endpoints, models.keys, progress.show, datasets or {})
+            result = await run_evalrun(run, options)
             progress.show(result.status, last=True)
     except ShimMissing as error:
         raise Failure(str(error)) from None

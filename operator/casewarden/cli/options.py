@@ -11,7 +11,8 @@ import typer
 from casewarden.cli.printing import Output
 
 __all__ = [
-    "ContextOption", "ExportFormat", "KubeconfigOption", "NamespaceOption", "OutOption", "OutputOption", "PackOption",
+    "ContextOption", "EndpointOption", "EndpointsOption", "ExportFormat", "ImportKind", "KubeconfigOption",
+    "NamespaceOption", "OutOption", "OutputOption", "PackOption",
     "SystemOption", "TargetArgument", "TimeoutOption",
 ]  # fmt: skip
 
@@ -22,6 +23,12 @@ class ExportFormat(StrEnum):
     JUNIT = "junit"
     CSV = "csv"
     INSPECT = "inspect"
+
+
+class ImportKind(StrEnum):
+    """Whose configuration is imported."""
+
+    AGENTBENCH = "agentbench"
 
 
 NamespaceOption = Annotated[
@@ -43,6 +50,24 @@ OutputOption = Annotated[Output, typer.Option("--output", "-o", help="How result
 PackOption = Annotated[
     str | None,
     typer.Option("--pack", help="MODULE:PACK of a task that is not one of the project's.", show_default=False),
+]
+EndpointOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--endpoint",
+        metavar="NAME=URL",
+        help="Model server of a local run, by the name that the manifest gives it; may be repeated. Its key is read "
+        "from CASEWARDEN_KEY_NAME.",
+        show_default=False,
+    ),
+]
+EndpointsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--endpoints",
+        help="File with endpoints of local runs, written as in the chart's catalogue.",
+        show_default=False,
+    ),
 ]
 OutOption = Annotated[Path, typer.Option("--out", help="Folder that keeps the evidence of local runs.")]
 TimeoutOption = Annotated[

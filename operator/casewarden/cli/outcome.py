@@ -8,6 +8,8 @@ from typing import Any
 from casewarden.cli.failure import GOOD, INVALID, NOT_GOOD
 from casewarden.cli.printing import print_line, print_rows
 from casewarden.cli.text import one_line
+from casewarden.core.in_words import beside_the_score
+from casewarden.core.usage import from_status, usage_in_words
 
 __all__ = ["condition", "exit_code", "is_finished", "print_summary", "state_of", "verdict_line"]
 
@@ -68,6 +70,8 @@ def print_summary(name: str, status: Mapping[str, Any]) -> None:
     passed = condition(status, "Passed")
     if passed.get("status") in ("True", "False"):
         print_line(f"{'passed' if passed['status'] == 'True' else 'not passed'}: {passed.get('message', '')}")
+    for name, said in beside_the_score(status):
+        print_line(f"{name}: {one_line(said, 600)}")
     if status.get("dimensions"):
         print_line()
         rows = [{"name": key, **value} for key, value in status["dimensions"].items()]
@@ -79,6 +83,9 @@ def print_summary(name: str, status: Mapping[str, Any]) -> None:
             {key: key.upper() for key in ("case", "seed", "repeat", "status", "reason", "error")},
             [{**failure, "error": one_line(failure.get("error") or "", 90)} for failure in status["failures"]],
         )
+    if status.get("usage"):
+        print_line()
+        print_line(usage_in_words(from_status(status["usage"])))
     evidence = status.get("evidence") or {}
     if evidence:
         print_line()

@@ -15,7 +15,7 @@ from casewarden.cli.printing import Output, emit, print_line, print_rows
 from casewarden.cli.relay import open_relay
 from casewarden.cli.sources import RelayFiles, find_folder, list_files, parse_object
 from casewarden.cli.text import one_line
-from casewarden.cli.verifying import reader, regrader_of
+from casewarden.cli.verifying import reader, reaggregator_of, regrader_of
 from casewarden.core.regrade import Regraded, regrade_run
 from casewarden.core.verify import verify_run
 from casewarden_sdk.errors import ContractError
@@ -45,6 +45,8 @@ async def regrade(access: Access, target: str, pack: str | None, output: Output)
 
 def _regrade(folder: Path, digest: str | None, name: str | None, output: Output) -> int:
     read = reader(folder)
+    if of := parse_object(read("run.json"), "run.json").get("regrade"):
+        raise Failure(f"the run graded the records of run {of.get('name')} again and has none itself: name that one")
     plan = parse_object(read("plan.json"), "plan.json")
     task = plan.get("task") or {}
     pack = load_pack(name or str(task.get("id")))
@@ -57,7 +59,9 @@ def _regrade(folder: Path, digest: str | None, name: str | None, output: Output)
         first = checked.findings[0]
         raise Failure(f"the run's evidence does not hold: {first.path}: {first.problem}; see casewarden verify")
     try:
-        result = regrade_run(read, decompress, regrader_of(pack))
+        result = regrade_run(
+            read, decompress, regrader_of(pack), paths=list_files(folder), reaggregate=reaggregator_of(pack)
+        )
     except (ContractError, ValueError, KeyError, TypeError) as error:
         raise Failure(f"cannot be graded again: {type(error).__name__}: {error}") from None
     graders = {"before": str((plan.get("fingerprints") or {}).get("grader")), "after": grader_fingerprint(pack.sources)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Sequence
@@ -16,10 +17,12 @@ from casewarden.cli.download import download
 from casewarden.cli.failure import GOOD, Failure
 from casewarden.cli.options import ExportFormat
 from casewarden.cli.outcome import is_finished
+from casewarden.cli.printing import print_line, print_rows
 from casewarden.cli.relay import open_relay
 from casewarden.cli.sources import RelayFiles, audit_name, find_folder, parse_object
 from casewarden.core.bundle_check import strict_json
 from casewarden.core.evidence import AUDIT, PLAN, RESULTS, RUN, USAGE, EvidenceKey, root_digest
+from casewarden.reporting.agentbench import agentbench_report
 from casewarden.reporting.audits import ReportedAudit, reported_audit
 from casewarden.reporting.csvfile import to_csv
 from casewarden.reporting.html import to_html
@@ -28,7 +31,7 @@ from casewarden.reporting.junit import to_junit
 from casewarden.reporting.run import ReportedCase, ReportedRun, reported_run
 from casewarden_sdk.bundle import BundleError, unpack_bundle
 
-__all__ = ["export", "report"]
+__all__ = ["export", "report", "report_agentbench"]
 
 _NO_FILE = "-"
 
@@ -42,17 +45,20 @@ class _Loaded:
         self._folders = {item.uid: folder for item, folder in found}
 
     def transcript(self, run: ReportedRun, case: ReportedCase) -> list[dict[str, Any]] | None:
-        """Return the rows of a case's transcript, None where no bundle was kept."""
-        return self._read(run, case)[1]
+        """Return the rows of a case's transcript and what was drawn for people, None where no bundle was kept."""
+        _, rows, drawn = self._read(run, case)
+        return None if rows is None else rows + drawn
 
     def case(self, run: ReportedRun, case: ReportedCase) -> tuple[Any, list[dict[str, Any]]]:
         """Return a case's content and its transcript, empty where no bundle was kept."""
-        content, rows = self._read(run, case)
+        content, rows, _ = self._read(run, case)
         return content, rows or []
 
-    def _read(self, run: ReportedRun, case: ReportedCase) -> tuple[Any, list[dict[str, Any]] | None]:
+    def _read(
+        self, run: ReportedRun, case: ReportedCase
+    ) -> tuple[Any, list[dict[str, Any]] | None, list[dict[str, Any]]]:
         if case.attempt is None:
-            return {}, None
+            return {}, None, []
         for kind in ("bundle", "partial"):
             path = self._folders[run.uid] / EvidenceKey(case.key, kind, case.attempt).path()
             if path.is_symlink() or not path.is_file():
@@ -61,10 +67,20 @@ class _Loaded:
                 found = unpack_bundle(path.read_bytes(), decompress)
                 lines = found.get("transcript.jsonl", b"").split(b"\n")
                 rows = [row for line in lines if line.strip() and isinstance(row := strict_json(line), dict)]
-                return strict_json(found.get("case.json", b"{}")), rows
+                return strict_json(found.get("case.json", b"{}")), rows, pictures(found.get("states.jsonl", b""))
             except (BundleError, ValueError) as error:
                 raise Failure(f"{run.title}, case {case.key}: {error}; casewarden verify says more") from None
-        return {}, None
+        return {}, None, []
+
+
+def pictures(states: bytes) -> list[dict[str, Any]]:
+    """Return the states of a case that are texts, drawn for people, as rows to follow its transcript."""
+    rows = [strict_json(line) for line in states.split(b"\n") if line.strip()]
+    return [
+        {"t": row.get("t", 0.0), "session": 0, "dir": str(row.get("name")), "text": row["value"]}
+        for row in rows
+        if isinstance(row, dict) and isinstance(row.get("value"), str)
+    ]
 
 
 async def report(access: Access, targets: Sequence[str], out: str, max_mib: int, passed: bool) -> int:
@@ -74,6 +90,29 @@ async def report(access: Access, targets: Sequence[str], out: str, max_mib: int,
             to_html, loaded.runs, loaded.transcript, limit=max_mib << 20, passed=passed, audits=loaded.audits
         )
     return _written(out, page.encode())
+
+
+async def report_agentbench(access: Access, targets: Sequence[str], out: str) -> int:
+    """Print AgentBench's metrics and overall score over some runs; write them as JSON where a file is named."""
+    async with _open(access, targets) as loaded:
+        try:
+            document = agentbench_report(loaded.runs)
+        except ValueError as error:
+            raise Failure(str(error)) from None
+    if out:
+        return _written(out, (json.dumps(document, indent=2) + "\n").encode())
+    for candidate in document["candidates"]:
+        print_line(f"{candidate['candidate']}")
+        headings = ("environment", "score", "weight", "part", "metric", "run", "data")
+        print_rows({name: name.upper() for name in headings}, candidate["environments"])
+        if candidate["overall"] is None:
+            print_line(f"no overall score: {', '.join(candidate['missing'])} missing, or without a valid score")
+        else:
+            print_line(f"overall score ({document['rule']}): {candidate['overall']}")
+        if candidate["not_on_published_data"]:
+            names = ", ".join(candidate["not_on_published_data"])
+            print_line(f"not on published data, so not to be compared with published figures: {names}")
+    return GOOD
 
 
 async def export(access: Access, targets: Sequence[str], form: ExportFormat, out: str) -> int:

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 from casewarden.cli.failure import Failure
 from casewarden.cli.relay import RelayReader
-from casewarden.core.evidence import AUDIT, META, PLAN, RUN, RUN_FILES, EvidenceKey, parse_evidence_key
+from casewarden.core.agentbench import FILES as OWN_FILES
+from casewarden.core.evidence import AUDIT, META, MUTANTS, PLAN, RUN, RUN_FILES, EvidenceKey, parse_evidence_key
 from casewarden.core.model import CaseKey
 
 __all__ = ["FolderFiles", "RelayFiles", "RunFiles", "audit_name", "find_folder", "list_files", "parse_object"]
@@ -77,8 +78,8 @@ class RelayFiles:
     async def paths(self) -> list[str]:
         """Return the path of every file of a case, and the run's own that a run can have."""
         if await self._relay.file(self._run_uid, AUDIT) is not None:
-            return [AUDIT, META, PLAN]
-        return [*RUN_FILES, *(key.path() for key, _ in await self.index())]
+            return [AUDIT, META, PLAN, MUTANTS]
+        return [*RUN_FILES, *OWN_FILES, *(key.path() for key, _ in await self.index())]
 
     async def index(self) -> list[tuple[EvidenceKey, dict[str, Any] | None]]:
         """Return what there is of the run's cases, each seal with its content."""

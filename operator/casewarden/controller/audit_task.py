@@ -20,6 +20,7 @@ from casewarden.api.reasons import RunReason
 from casewarden.controller.audit_share import AuditShare
 from casewarden.controller.closing import open_evidence
 from casewarden.controller.ended import Abandoned, Ended
+from casewarden.controller.grading import Grading
 from casewarden.controller.planning import Planning
 from casewarden.controller.plans import load_plan
 from casewarden.controller.preparing import guarded, task_of
@@ -38,8 +39,9 @@ from casewarden.core.audit_children import (
 )
 from casewarden.core.audit_evidence import audit_document
 from casewarden.core.audit_status import AuditInput, build_audit_status
-from casewarden.core.evidence import AUDIT, RESULTS, RUN, json_file, root_digest
+from casewarden.core.evidence import AUDIT, MUTANTS, RESULTS, RUN, json_file, root_digest
 from casewarden.core.model import FinishRun
+from casewarden.core.mutants import MutantVerdict, check_grades, judge_mutants, mutants_file
 from casewarden.core.run_conditions import Why
 from casewarden.core.tally import plan_facts
 from casewarden.core.validate import check_audit, check_audit_plan, check_plan, summary
@@ -69,6 +71,7 @@ class AuditTask(RunTask):
         self._controls: tuple[PlanControl, ...] = ()
         self._children: dict[str, Manifest] = {}
         self._judgement: Judgement | None = None
+        self._mutants: tuple[MutantVerdict, ...] = ()
 
     def child(self, type_: str | None, body: Manifest) -> None:
         """Take note of a run that says that it is this audit's."""
@@ -113,6 +116,7 @@ class AuditTask(RunTask):
                 children=self._children,
                 wait=state.wait,
                 judgement=self._judgement,
+                mutants=self._mutants,
                 end=state.end,
                 images={"task": state.task_image_id} if state.task_image_id else {},
                 evidence_uri=f"runs/{state.run.uid}" if state.plan is not None else None,
@@ -124,7 +128,7 @@ class AuditTask(RunTask):
         if is_finished(self.state.body):
             return
         await self._services.synced.wait()
-        self._may_report, self.state.end, self._judgement = False, None, None
+        self._may_report, self.state.end, self._judgement, self._mutants = False, None, None, ()
         try:
             await self._prepare()
             end = await self._play_children()
@@ -159,6 +163,7 @@ class AuditTask(RunTask):
                 raise Ended.unplanned(why.reason, why.message)
         self._controls = chosen_controls(kept.plan, self._audit.controls)
         state.plan, state.plan_text, state.wait = plan_facts(kept.plan, kept.sha256), kept.text, None
+        state.resolved = kept.resolved
         await planning.clear()
         await self.evidence(lambda: open_evidence(self._services.evidence, state))
 
@@ -169,7 +174,8 @@ class AuditTask(RunTask):
             raise Ended.not_accepted(summary(error.problems) or Why(RunReason.INVALID_SPEC, str(error))) from None
         if not isinstance(resource, AuditRun):
             raise Ended.not_accepted(Why(RunReason.INVALID_SPEC, "this is no AuditRun"))
-        if why_not := summary(check_audit(resource.spec, None if planned else self._services.catalogue)):
+        catalogue = None if planned else self._services.catalogue
+        if why_not := summary(check_audit(resource.spec, catalogue, self.state.run.namespace)):
             raise Ended.not_accepted(why_not)
         return resource.spec
 
@@ -234,7 +240,10 @@ class AuditTask(RunTask):
         assert self._audit is not None
         assert self.state.plan is not None
         runs = [await self._control_run(control) for control in self._controls]
-        self._judgement = judge_audit(runs, strict=self._audit.strict)
+        judgement = judge_audit(runs, strict=self._audit.strict)
+        mutants = await self._mutate(runs, judgement)
+        # Only now: while records are graded again the status has no judgement that it might yet lose.
+        self._judgement = judgement
         failed = [name for name, body in self._children.items() if _is_failed(body)]
         document = audit_document(
             name=self.state.run.name,
@@ -244,6 +253,7 @@ class AuditTask(RunTask):
             plan=f"{self.state.plan_text}\n".encode("ascii"),
             runs=[self._reference_to(control) for control in self._controls],
             judgement=self._judgement.to_json(),
+            mutants=mutants,
         )
         data = json_file(document)
         await self.evidence(lambda: self._services.evidence.put_file(self.state.run.uid, AUDIT, data))
@@ -254,6 +264,25 @@ class AuditTask(RunTask):
             message = f"the run of {failed[0]} failed: {why['reason']}: {why['message']}"
             return FinishRun(False, RunReason.CONTROL_FAILED, message)
         return FinishRun(True, RunReason.COMPLETED, f"{len(self._controls)} controls were run")
+
+    async def _mutate(self, runs: list[ControlRun], judgement: Judgement) -> bytes | None:
+        """Judge the grader's mutants over the records of an audit that passed, if they are asked for."""
+        plan, resolved, audit = self.state.plan, self.state.resolved, self._audit
+        if plan is None or resolved is None or audit is None or not audit.grader_mutants or not judgement.passed:
+            return None
+        references = [self._reference_to(control) for control in self._controls]
+        recorded = [(str(item["uid"]), str(item["digest"])) for item in references]
+        grading = Grading(self._services, self.state, self, resolved, recorded, mutants=True)
+        grades = await guarded(grading.grade())
+        by_uid = {uid: run for (uid, _), run in zip(recorded, runs, strict=True)}
+        try:
+            check_grades(plan.plan, by_uid, grades)
+            self._mutants = judge_mutants(plan.plan, by_uid, grades.mutants, strict=audit.strict)
+        except (ValueError, KeyError) as error:
+            raise Ended.failed(RunReason.GRADING_FAILED, f"the records graded again: {error}") from None
+        data = mutants_file(self._mutants)
+        await self.evidence(lambda: self._services.evidence.put_file(self.state.run.uid, MUTANTS, data))
+        return data
 
     def _reference_to(self, control: PlanControl) -> dict[str, Any]:
         body = self._children[control.name]

@@ -18,6 +18,7 @@ from casewarden.core.evidence import (
     run_document,
 )
 from casewarden.core.tally import tally
+from casewarden.core.usage import kept_usage
 from casewarden.ports.evidence import Evidence
 
 __all__ = ["open_evidence", "read_usage", "seal_run"]
@@ -37,7 +38,7 @@ async def seal_run(evidence: Evidence, state: RunState) -> str:
     if state.plan is None or state.spec is None:
         raise ValueError("a run without a plan has no results")
     run, results = state.run, results_file(state.ledger.rows)
-    counted = tally(state.plan, state.spec.repeats, state.ledger.rows, state.policy(None))
+    counted = tally(state.plan, state.spec.repeats, state.ledger.rows, state.policy(None), state.own)
     document = run_document(
         name=run.name,
         namespace=run.namespace,
@@ -47,6 +48,8 @@ async def seal_run(evidence: Evidence, state: RunState) -> str:
         plan=_plan_file(state),
         results=results,
         score=counted.score.to_json(),
+        regrade=None if (of := state.original) is None else {"name": of.name, "uid": of.uid, "digest": of.digest},
+        usage=state.usage,
     )
     data = json_file(document)
     await evidence.put_file(run.uid, RESULTS, results)
@@ -55,19 +58,12 @@ async def seal_run(evidence: Evidence, state: RunState) -> str:
 
 
 async def read_usage(evidence: Evidence, state: RunState) -> None:
-    """Take over what the relay counted of the run's model; nothing where it made no call."""
-    if state.spec is None or state.spec.candidate.model is None:
+    """Take over what the relay counted of the run's models; nothing where no call was made."""
+    if state.spec is None or (state.spec.candidate.model is None and not state.spec.task.models):
         return
     data = await evidence.get_file(state.run.uid, USAGE)
     if data is not None:
-        told = json.loads(data)
-        state.usage = {
-            "promptTokens": told["prompt_tokens"],
-            "completionTokens": told["completion_tokens"],
-            "modelCalls": told["model_calls"],
-            "source": told["source"],
-            **({} if told.get("cost") is None else {"cost": told["cost"]}),
-        }
+        state.usage = kept_usage(json.loads(data))
 
 
 def _plan_file(state: RunState) -> bytes:

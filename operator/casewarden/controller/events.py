@@ -54,7 +54,7 @@ def _announce(item: Mapping[str, Any], was: Mapping[str, Any] | None) -> Iterato
 
 
 # Waits are told; where a run is in its ordinary course is not.
-_QUIET = frozenset({RunReason.PLANNING, RunReason.RUNNING, RunReason.SUSPENDED})
+_QUIET = frozenset({RunReason.PLANNING, RunReason.RUNNING, RunReason.GRADING, RunReason.SUSPENDED})
 
 
 class Announcer:

@@ -7,10 +7,11 @@ from typing import Any
 
 from casewarden.api.conditions import ConditionType
 from casewarden.api.evalrun import EvalRunSpec
+from casewarden.controller.events import Announcement
 from casewarden.controller.hands import Hands
 from casewarden.controller.services import Services
 from casewarden.controller.state import RunState
-from casewarden.core.gate import Audited, Needed, judge_audits
+from casewarden.core.gate import ENOUGH_REPEATS, Audited, Needed, judge_audits
 from casewarden.core.run_conditions import Why
 from casewarden.ports.kube import AUDIT_RUNS, KubeError, list_all
 
@@ -37,10 +38,12 @@ async def pass_gate(services: Services, state: RunState, spec: EvalRunSpec, hand
                 raise
             log.warning("run %s: audits cannot be listed: %s", state.run, error)
             return
+        why = state.audited.why
         if spec.audit.policy != "Require" or state.audited.status == "True":
+            if spec.audit.policy == "Warn" and state.audited.status != "True" and before.get("reason") != why.reason:
+                services.announcer.post(state.body, Announcement("Warning", why.reason, why.message))
             state.wait = None
             return
-        why = state.audited.why
         state.wait = Why(why.reason, f"{why.message}; apply an AuditRun of the task, or set spec.audit.policy to Warn")
         await hands.rest(services.clock.now() + _LOOK_SECONDS)
 
@@ -52,6 +55,7 @@ async def _look(services: Services, state: RunState, spec: EvalRunSpec) -> Audit
         fingerprints={**state.plan.fingerprints, "conditions": state.conditions_fingerprint or ""},
         controls=frozenset(control.name for control in state.plan.plan.controls),
         max_age_seconds=spec.audit.max_age_hours * 3600.0,
+        repeats=min(spec.repeats, ENOUGH_REPEATS),
     )
     audits = await list_all(services.api, AUDIT_RUNS, state.run.namespace)
     return judge_audits(audits, needed, services.clock.now())

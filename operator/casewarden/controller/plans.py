@@ -11,6 +11,7 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -26,7 +27,8 @@ from casewarden_sdk.canonical import canonical, sha256_bytes
 from casewarden_sdk.plan import read_plan_lines
 
 __all__ = [
-    "LOG_BYTES", "PLAN_CONTAINERS", "KeptPlan", "PlanFailed", "Planned", "Resolved", "Unplanned", "Waiting",
+    "LOG_BYTES", "PLAN_CONTAINERS", "PLAN_QUESTION", "KeptPlan", "PlanFailed", "Planned", "Question", "Resolved",
+    "Unplanned", "Waiting",
     "judge_plan_pod", "keep_plan", "load_plan", "read_plan_log",
 ]  # fmt: skip
 
@@ -41,12 +43,14 @@ _MAX_TEXT = 64 << 20
 class Resolved:
     """What the catalogue said when the run was planned; a run goes on with it whatever the catalogue says later.
 
-    ``image`` is the task's, by digest where a registry knows it; ``images`` are those of the plan's aliases.
+    ``image`` is the task's, by digest where a registry knows it; ``images`` are those of the plan's aliases,
+    ``datasets`` the task's.
     """
 
     image: str
     command: tuple[str, ...] = ()
     images: Mapping[str, str] = field(default_factory=dict)
+    datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +96,45 @@ class PlanFailed(Exception):
         self.reason, self.message = reason, message
 
 
-def judge_plan_pod(pod: PodRecord, policy: RunPolicy, now: float) -> Waiting | Planned | Unplanned:
-    """Say what a plan pod came to."""
-    ended = [pod.container(name) for name in PLAN_CONTAINERS]
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a pod's two containers are asked, and what is said where they do not answer.
+
+    ``before`` is the container that runs before them, if any.
+    """
+
+    word: str
+    containers: tuple[str, str]
+    failed: RunReason
+    refused: RunReason
+    unstable: RunReason
+    field: str
+    before: str = ""
+
+
+PLAN_QUESTION = Question(
+    "plan", PLAN_CONTAINERS, RunReason.PLAN_FAILED, RunReason.PLAN_REFUSED, RunReason.PLAN_UNSTABLE, "spec.task"
+)
+
+
+def judge_plan_pod(
+    pod: PodRecord, policy: RunPolicy, now: float, question: Question = PLAN_QUESTION
+) -> Waiting | Planned | Unplanned:
+    """Say what a pod that was asked for its plan, or another question, came to."""
+    ended = [pod.container(name) for name in question.containers]
     answers = [item for item in ended if item is not None and item.state == "terminated"]
-    if len(answers) == len(PLAN_CONTAINERS) and not facts.was_deleted(pod):
-        return _judge_answers(pod, answers)
+    if len(answers) == len(question.containers) and not facts.was_deleted(pod):
+        return _judge_answers(pod, answers, question)
     lost = facts.will_end(pod)
+    first = pod.container(question.before) if question.before else None
     if pod.phase in ("Succeeded", "Failed") or (lost is not None and now >= lost):
         why = pod.reason or facts.disruption(pod, now) or "its pod ended"
-        return Unplanned(RunReason.PLAN_FAILED, f"the plan was interrupted: {why}: {pod.message}".rstrip(": "), True)
+        said = pod.message
+        if first is not None and first.state == "terminated" and first.exit_code:
+            said = first.message.strip()[-300:]
+        return Unplanned(question.failed, f"the {question.word} was interrupted: {why}: {said}".rstrip(": "), True)
     slow = pending(pod, policy, ())
-    if slow is None:
+    if slow is None or (first is not None and first.state == "running"):
         return Waiting(lost)
     if slow.is_given_up(now):
         return Unplanned(slow.trouble.reason, slow.trouble.detail, False)
@@ -111,28 +142,30 @@ def judge_plan_pod(pod: PodRecord, policy: RunPolicy, now: float) -> Waiting | P
     return Waiting(min((at for at in (slow.until, lost) if at is not None), default=None), trouble)
 
 
-def _judge_answers(pod: PodRecord, answers: list[ContainerRecord]) -> Planned | Unplanned:
+def _judge_answers(pod: PodRecord, answers: list[ContainerRecord], question: Question) -> Planned | Unplanned:
     documents = [_message(item) for item in answers]
     refusals = [document for document in documents if "error" in document]
     if len(refusals) == len(answers):
-        field = str(refusals[0].get("field") or "spec.task")
-        return Unplanned(RunReason.PLAN_REFUSED, f"{field}: {refusals[0]['error']}", False)
+        field = str(refusals[0].get("field") or question.field)
+        return Unplanned(question.refused, f"{field}: {refusals[0]['error']}", False)
     told = zip(documents, answers, strict=True)
     digests = [document.get("sha256") for document, item in told if item.exit_code == 0]
     if len(digests) == len(answers) and all(isinstance(digest, str) for digest in digests):
         if len(set(digests)) == 1:
             return Planned(str(digests[0]), answers[0].image_id)
-        return Unplanned(RunReason.PLAN_UNSTABLE, _unstable(f"digests {', '.join(map(str, digests))}"), False)
+        said = f"digests {', '.join(map(str, digests))}"
+        return Unplanned(question.unstable, _unstable(question.word, said), False)
     if refusals and digests:
-        return Unplanned(RunReason.PLAN_UNSTABLE, _unstable(f"one planned, one refused: {refusals[0]['error']}"), False)
+        said = f"one answered, one refused: {refusals[0]['error']}"
+        return Unplanned(question.unstable, _unstable(question.word, said), False)
     bad = next(item for item, document in zip(answers, documents, strict=True) if "sha256" not in document)
     said = bad.message.strip() or bad.reason or "it said nothing"
-    message = f"the task image's plan ended with exit code {bad.exit_code}: {said[-300:]}"
-    return Unplanned(RunReason.PLAN_FAILED, message, True)
+    message = f"the task image's {question.word} ended with exit code {bad.exit_code}: {said[-300:]}"
+    return Unplanned(question.failed, message, True)
 
 
-def _unstable(what: str) -> str:
-    return f"the task image was asked for its plan twice and did not agree with itself ({what}): mend the pack"
+def _unstable(word: str, what: str) -> str:
+    return f"the task image was asked for its {word} twice and did not agree with itself ({what}): mend the pack"
 
 
 def _message(container: ContainerRecord) -> dict[str, object]:
@@ -167,7 +200,12 @@ def _parse(text: str, sha256: str) -> Plan:
 async def keep_plan(api: KubeApi, run: RunIdentity, text: str, resolved: Resolved) -> None:
     """Write a plan into immutable ConfigMaps; parts that are there already stay."""
     packed = zlib.compress(text.encode("ascii"), 9)
-    said = {"image": resolved.image, "command": list(resolved.command), "images": dict(resolved.images)}
+    said = {
+        "image": resolved.image,
+        "command": list(resolved.command),
+        "images": dict(resolved.images),
+        "datasets": {name: dict(item) for name, item in resolved.datasets.items()},
+    }
     parts = [packed[start : start + _CHUNK_BYTES] for start in range(0, len(packed), _CHUNK_BYTES)]
     for number, part in enumerate(parts):
         body = run.config_map(
@@ -201,7 +239,7 @@ async def load_plan(api: KubeApi, run: RunIdentity, sha256: str) -> KeptPlan | N
     try:
         text = zlib.decompressobj().decompress(packed, _MAX_TEXT).decode("ascii")
         known = json.loads(said)
-        resolved = Resolved(known["image"], tuple(known["command"]), known["images"])
+        resolved = Resolved(known["image"], tuple(known["command"]), known["images"], known.get("datasets", {}))
         return KeptPlan(_parse(text, sha256), text, sha256, resolved)
     except (zlib.error, PlanFailed, ValueError, KeyError, TypeError):
         return None

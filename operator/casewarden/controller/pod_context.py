@@ -12,7 +12,8 @@ from casewarden.controller.identity import RunIdentity
 from casewarden.controller.plans import Resolved
 from casewarden.controller.workspaces import Snapshot
 from casewarden.core.fingerprints import candidate_fingerprint, conditions_fingerprint
-from casewarden.core.pod_context import ModelSpec, candidate_network
+from casewarden.core.model_specs import agent_of, candidate_model, task_models, what_they_are
+from casewarden.core.pod_context import GATEWAY_PORT, candidate_network
 from casewarden.core.pods import CandidateSpec, EnvironmentSpec, KindSpec, PodContext, conditions_of
 from casewarden.core.validate import effective_limits
 from casewarden_sdk.contract import Limits
@@ -55,7 +56,7 @@ def context_of(
     relay_address: str | None,
 ) -> PodContext:
     """Return what all case pods of a run share. ``catalogue`` gives what is not fixed by the plan."""
-    candidate, model = _candidate(spec, plan, snapshot), _model(spec, catalogue)
+    candidate, model = _candidate(spec, plan, snapshot), candidate_model(spec, catalogue.endpoints)
     limits = Limits(**effective_limits(plan.limits, spec.limits).model_dump())
     if model is not None:
         # The time of one answer is the model's and its queue's; the case's is what bounds it.
@@ -74,10 +75,12 @@ def context_of(
         },
         candidate=candidate,
         params=plan.params,
+        datasets=resolved.datasets,
         template=spec.pod_template,
         relay_address=relay_address,
         pending_seconds=spec.limits.pending_seconds,
         model=model,
+        task_models=task_models(spec, catalogue.endpoints),
     )
 
 
@@ -102,22 +105,6 @@ def _kind(kind: CaseKind, images: Mapping[str, str], own: str | None, *, played:
     )
 
 
-def _model(spec: EvalRunSpec, catalogue: Catalogue) -> ModelSpec | None:
-    model, budget = spec.candidate.model, spec.budget
-    if model is None:
-        return None
-    endpoint = catalogue.endpoints.get(model.endpoint)
-    asked = {} if budget is None else {"tokens": budget.tokens, "calls": budget.model_calls, "cost": budget.cost}
-    return ModelSpec(
-        endpoint=model.endpoint,
-        name=model.name,
-        dialect="openai" if endpoint is None else endpoint.dialect,
-        parameters=dict(model.parameters or {}),
-        budget={name: value for name, value in asked.items() if value is not None},
-        priority=spec.priority,
-    )
-
-
 def _candidate(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> CandidateSpec | None:
     own = spec.candidate
     if own.program is None and own.server is None and own.control is None:
@@ -132,7 +119,8 @@ def _candidate(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> CandidateSp
         workspace_digest=snapshot.digest,
         fetch_workspace=snapshot.fetch,
         port=port,
-        network=candidate_network(port, model=own.model is not None),
+        agent=agent_of(own.server),
+        network=candidate_network(port, GATEWAY_PORT if own.model is not None else None),
     )
 
 
@@ -158,6 +146,7 @@ def candidate_digest(spec: EvalRunSpec, plan: Plan, snapshot: Snapshot) -> str:
         image=own_image(spec),
         model=model,
         port=own.server.port if own.server is not None else None,
+        agent=agent_of(own.server),
         alone=own.program is None and own.server is None and own.control is None,
     )
 
@@ -172,4 +161,5 @@ def conditions_digest(context: PodContext) -> str:
         profile="baseline" if "baseline" in profiles else "restricted",
         network=context.candidate.network if context.candidate is not None else "none",
         runtime_class=context.template.runtime_class_name,
+        models=what_they_are(context.task_models),
     )

@@ -13,6 +13,7 @@ from casewarden.api.evalrun import EvalRun, EvalRunSpec
 from casewarden.api.manifest import ManifestError, parse
 from casewarden.api.plan import Plan
 from casewarden.api.reasons import RunReason
+from casewarden.controller.baseline import find_baseline
 from casewarden.controller.bootstrap import bootstrap
 from casewarden.controller.closing import open_evidence
 from casewarden.controller.ended import Abandoned, Ended
@@ -22,6 +23,7 @@ from casewarden.controller.parentage import find_parent, shared_plan
 from casewarden.controller.planning import Planning
 from casewarden.controller.plans import KeptPlan, load_plan
 from casewarden.controller.pod_context import candidate_digest, conditions_digest, context_of
+from casewarden.controller.regrading import find_original, fit_original
 from casewarden.controller.services import Services
 from casewarden.controller.state import RunState
 from casewarden.controller.workspaces import NoWorkspace, Snapshot, take_snapshot
@@ -42,13 +44,14 @@ async def prepare(services: Services, state: RunState, hands: Hands) -> None:
     # A run that is planned has been accepted: what the catalogue says by now is for runs to come.
     spec = state.spec = _accepted(state, None if known else services.catalogue)
     state.audit = await find_parent(services, state)
+    state.original = await find_original(services, state, spec, hands)
     state.seeds = _seeds(services, state, spec, hands)
     # Seeds are in the status before anything is made of them: drawn again they would be others.
     await hands.report()
     state.phase = "planning"
     run = state.run
     await guarded(bootstrap(services.api, run.namespace, run.owner, services.network))
-    if spec.candidate.control is None and state.snapshot is None:
+    if spec.candidate.control is None and state.snapshot is None and state.original is None:
         state.snapshot = await _snapshot(services, state, spec, hands, None)
     planning = Planning(services, state, hands)
     if state.audit is not None:
@@ -60,10 +63,15 @@ async def prepare(services: Services, state: RunState, hands: Hands) -> None:
         if why := summary(check_plan(spec, state.seeds, kept.plan, services.catalogue)):
             raise Ended.unplanned(why.reason, why.message)
     state.plan, state.plan_text, state.wait = plan_facts(kept.plan, kept.sha256), kept.text, None
+    state.resolved = kept.resolved
     await planning.clear()
-    if state.snapshot is None:
-        state.snapshot = await _snapshot(services, state, spec, hands, kept.plan)
-    await _describe(services, state, spec, kept, state.snapshot, hands)
+    if state.original is not None:
+        fit_original(state, state.original)
+    else:
+        if state.snapshot is None:
+            state.snapshot = await _snapshot(services, state, spec, hands, kept.plan)
+        await _describe(services, state, spec, kept, state.snapshot, hands)
+    await find_baseline(services, state)
     await hands.evidence(lambda: open_evidence(services.evidence, state))
     if state.audit is None:
         await pass_gate(services, state, spec, hands)
@@ -85,6 +93,8 @@ def _accepted(state: RunState, catalogue: Catalogue | None) -> EvalRunSpec:
 def _seeds(services: Services, state: RunState, spec: EvalRunSpec, hands: Hands) -> tuple[int, ...]:
     if known := hands.written.get("seeds") or state.seeds:
         return tuple(known)
+    if state.original is not None:
+        return tuple(state.original.plan.seeds)
     if spec.seeds.values is not None:
         return tuple(spec.seeds.values)
     return tuple(draw_seeds(spec.seeds.random or 1, services.entropy(ENTROPY_BYTES)))

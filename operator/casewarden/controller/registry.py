@@ -23,7 +23,7 @@ __all__ = ["Registry"]
 
 log = logging.getLogger(__name__)
 _AGAIN_SECONDS = 60.0
-_PHASES = ("accepting", "planning", "running", "suspended", "waiting", "finishing")
+_PHASES = ("accepting", "planning", "running", "grading", "suspended", "waiting", "finishing")
 
 
 class Registry:

@@ -17,6 +17,8 @@ from casewarden.api.conditions import ConditionType, is_true
 from casewarden.api.evalrun import EvalRun
 from casewarden.api.manifest import parse
 from casewarden.api.reasons import RunReason
+from casewarden.controller.aggregating import Aggregating
+from casewarden.controller.baseline import compare_with_baseline
 from casewarden.controller.closing import read_usage, seal_run
 from casewarden.controller.ended import Abandoned, Ended
 from casewarden.controller.events import Announcement, announcements
@@ -24,6 +26,7 @@ from casewarden.controller.identity import RunIdentity
 from casewarden.controller.ledger import Ledger
 from casewarden.controller.playing import Playing
 from casewarden.controller.preparing import prepare
+from casewarden.controller.regrading import regrade
 from casewarden.controller.services import Services
 from casewarden.controller.state import RunState, active_since
 from casewarden.controller.status_writer import Overtaken, RunGone, StatusWriter
@@ -31,6 +34,7 @@ from casewarden.core.intervals import warm_up
 from casewarden.core.model import FinishRun, RunPolicy
 from casewarden.core.policies.deadline import past_deadline
 from casewarden.core.run_conditions import Why
+from casewarden.core.scoring import OWN_RULES
 from casewarden.ports.evidence import EvidenceRefused, EvidenceUnavailable
 from casewarden.ports.kube import (
     EVAL_RUNS,
@@ -180,6 +184,9 @@ class RunTask:
         await self._timed("finish", self._finish(end))
 
     async def _play(self) -> FinishRun:
+        if self.state.original is not None:
+            self._may_report, self.state.phase = True, "grading"
+            return await regrade(self._services, self.state, self)
         self._playing = Playing(self._services, self.state, self)
         # The pods were listed before; only now is the ledger read, so that no row is missing of a pod that is gone.
         await self._playing.load()
@@ -202,7 +209,9 @@ class RunTask:
                 await self._clear_pods(but_cases=played)
                 if state.plan is not None and state.ledger.is_loaded and state.evidence_digest is None:
                     await self._read_usage()
+                    end = await self._aggregated(end)
                     state.evidence_digest = await self._sealed()
+                    await self._compare(end)
                 state.end, self._may_report = end, True
                 await self.report()
             except (Unavailable, TooManyRequests) as error:
@@ -221,6 +230,23 @@ class RunTask:
         except Ended:
             # What the relay cannot tell is absent, never 0.
             self._services.metrics.add(Metric.EVIDENCE_INCOMPLETE, part="usage")
+
+    async def _aggregated(self, end: FinishRun) -> FinishRun:
+        """Let the task's own rule make the score, where it has one; a run that gets none has failed."""
+        if self.state.plan is None or self.state.plan.rule not in OWN_RULES:
+            return end
+        try:
+            self.state.own = await Aggregating(self._services, self.state, self).aggregate()
+        except Ended as ended:
+            return ended.finish if end.complete else end
+        return end
+
+    async def _compare(self, end: FinishRun) -> None:
+        """Compare with the baseline, of which the status says itself why there is no comparison."""
+        if not end.complete:
+            return
+        with contextlib.suppress(Ended):
+            await compare_with_baseline(self._services, self.state, self)
 
     async def _sealed(self) -> str | None:
         try:
@@ -268,7 +294,7 @@ class RunTask:
         await self._nap(max(0.0, min(moments) - now))
         await self._look_after_itself()
         late = past_deadline(self.policy(), self._services.clock.now())
-        if late is not None and self.state.phase in ("accepting", "planning"):
+        if late is not None and self.state.phase in ("accepting", "planning", "grading"):
             raise Ended(late)
 
     async def evidence(self, ask: Callable[[], Awaitable[T]]) -> T:

@@ -16,7 +16,10 @@ __all__ = ["Scores", "candidate_name"]
 
 _RUNS: Final = 500
 _LABEL: Final = 80
-_PER_RUN: Final = (Metric.RUN_SCORE, Metric.RUN_DIMENSION, Metric.RUN_ASSESSED, Metric.RUN_BOUND, Metric.RUN_FLOOR)
+_PER_RUN: Final = (
+    Metric.RUN_SCORE, Metric.RUN_DIMENSION, Metric.RUN_ASSESSED, Metric.RUN_BOUND, Metric.RUN_FLOOR,
+    Metric.RUN_MODEL_CALLS, Metric.RUN_MODEL_TOKENS, Metric.RUN_MODEL_COST,
+)  # fmt: skip
 
 
 class Scores:
@@ -77,6 +80,7 @@ def _figures(body: Manifest) -> Iterator[tuple[Metric, Sample]]:
     assessed, _, total = str(status.get("assessed") or "").partition("/")
     if assessed.isdigit() and total.isdigit() and int(total) > 0:
         yield Metric.RUN_ASSESSED, (labels, int(assessed) / int(total))
+    yield from _usage(labels, status.get("usage"))
     if status.get("score") is None:
         return
     yield Metric.RUN_SCORE, (labels, float(status["score"]))
@@ -90,3 +94,19 @@ def _figures(body: Manifest) -> Iterator[tuple[Metric, Sample]]:
     for key, control in (("nullAgent", "null_agent"), ("reference", "reference")):
         if floor.get(key) is not None:
             yield Metric.RUN_FLOOR, ({**labels, "control": control}, float(floor[key]))
+
+
+def _usage(labels: Mapping[str, str], usage: Mapping[str, Any] | None) -> Iterator[tuple[Metric, Sample]]:
+    """What the candidate's model used, and apart from it what all models of the task did together."""
+    if usage is None:
+        return
+    task = list((usage.get("models") or {}).values())
+    for who, sums in (("candidate", [usage] if usage.get("modelCalls") else []), ("task", task)):
+        if not sums:
+            continue
+        whose = {**labels, "asked_by": who}
+        yield Metric.RUN_MODEL_CALLS, (whose, sum(item["modelCalls"] for item in sums))
+        for kind in ("prompt", "completion"):
+            yield Metric.RUN_MODEL_TOKENS, ({**whose, "kind": kind}, sum(item[f"{kind}Tokens"] for item in sums))
+        if all("cost" in item for item in sums):
+            yield Metric.RUN_MODEL_COST, (whose, sum(float(item["cost"]) for item in sums))

@@ -10,20 +10,36 @@ from typing import Any
 
 from casewarden.api.conditions import ConditionType
 from casewarden.api.evalrun import EvalRunSpec
+from casewarden.api.plan import Plan
 from casewarden.controller.identity import RunIdentity
 from casewarden.controller.ledger import Ledger
+from casewarden.controller.plans import Resolved
 from casewarden.controller.workspaces import Snapshot
 from casewarden.core.gate import Audited
-from casewarden.core.model import CaseKey, FinishRun, PlannedCase, RunPolicy
+from casewarden.core.model import CaseKey, FinishRun, LedgerRow, PlannedCase, RunPolicy
 from casewarden.core.pods import PodContext
 from casewarden.core.run_conditions import Why
+from casewarden.core.scoring import OwnScore
 from casewarden.core.status import Goal, StatusInput, build_status
 from casewarden.core.tally import PlanFacts
+from casewarden.core.usage import status_usage
 from casewarden.ports.kube import Manifest
 
-__all__ = ["RunState"]
+__all__ = ["Original", "RunState", "active_since"]
 
 _NO_SPEC = RunPolicy(1, 0, 0, 0.0, suspend=False, deadline=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """A finished run whose records are graded again: its plan and rows, held against ``digest``, and its status."""
+
+    name: str
+    uid: str
+    digest: str
+    plan: Plan
+    rows: tuple[LedgerRow, ...]
+    status: Mapping[str, Any]
 
 
 @dataclass
@@ -52,6 +68,11 @@ class RunState:
     audit: RunIdentity | None = None
     audited: Audited | None = None
     usage: dict[str, Any] | None = None
+    resolved: Resolved | None = None
+    original: Original | None = None
+    regrade: dict[str, Any] | None = None
+    baseline: dict[str, Any] | None = None
+    own: OwnScore | None = None
 
     @property
     def run(self) -> RunIdentity:
@@ -116,7 +137,10 @@ class RunState:
                 evidence_uri=f"runs/{self.run.uid}" if self.plan is not None else None,
                 evidence_digest=self.evidence_digest,
                 audited=self.audited,
-                usage=self.usage,
+                baseline=self.baseline,
+                regrade=self.regrade,
+                usage=None if self.usage is None else status_usage(self.usage),
+                own=self.own,
             )
         )
         if self.ledger.rows:

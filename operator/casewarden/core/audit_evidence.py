@@ -23,8 +23,12 @@ def audit_document(
     plan: bytes,
     runs: Sequence[Mapping[str, Any]],
     judgement: Mapping[str, Any],
+    mutants: bytes | None = None,
 ) -> dict[str, Any]:
-    """Return ``audit.json``. ``runs`` have ``control``, ``name``, ``uid`` and ``digest`` (None where there is none)."""
+    """Return ``audit.json``. ``runs`` have ``control``, ``name``, ``uid`` and ``digest`` (None where there is none).
+
+    ``mutants`` are the bytes of ``mutants.jsonl``, where the grader's mutants were asked for and the audit passed.
+    """
     return {
         "v": 1,
         "name": name,
@@ -34,4 +38,5 @@ def audit_document(
         "plan_sha256": sha256_bytes(plan),
         "runs": [dict(run) for run in runs],
         "judgement": dict(judgement),
+        **({} if mutants is None else {"mutants_sha256": sha256_bytes(mutants)}),
     }

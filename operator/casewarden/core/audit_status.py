@@ -11,6 +11,7 @@ from casewarden.api.plan import PlanControl
 from casewarden.api.reasons import RunReason
 from casewarden.core.audit import Judgement
 from casewarden.core.model import FinishRun
+from casewarden.core.mutants import MutantVerdict, mutants_status
 from casewarden.core.run_conditions import MAX_MESSAGE_BYTES, Why
 from casewarden.core.status import time_text
 from casewarden.core.tally import PlanFacts
@@ -38,6 +39,7 @@ class AuditInput:
     children: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     wait: Why | None = None
     judgement: Judgement | None = None
+    mutants: Sequence[MutantVerdict] = ()
     end: FinishRun | None = None
     images: Mapping[str, str] = field(default_factory=dict)
     evidence_uri: str | None = None
@@ -64,6 +66,8 @@ def build_audit_status(facts: AuditInput) -> dict[str, Any]:
         status |= {"completionTime": now, "valid": False}
         if facts.judgement is not None and facts.end.complete:
             status |= _verdict(facts.judgement)
+            if facts.mutants:
+                status["graderMutants"] = mutants_status(facts.mutants)
     evidence = {"uri": facts.evidence_uri, "digest": facts.evidence_digest}
     if known := {name: value for name, value in evidence.items() if value is not None}:
         status["evidence"] = known

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from casewarden.api.names import CANDIDATE, EVIDENCE, TASK
 from casewarden.core import containers as c
+from casewarden.core import datasets as data
 from casewarden.core.facts import CANDIDATE_SHM, CANDIDATE_TMP, ENVIRONMENT_PREFIX, STATE
 from casewarden.core.model import AttemptKey, PlannedCase
-from casewarden.core.pod_context import GATEWAY_PORT, EnvironmentSpec, KindSpec, ModelSpec, PodContext
+from casewarden.core.pod_context import GATEWAY_PORT, EnvironmentSpec, KindSpec, PodContext
 from casewarden_sdk.canonical import canonical
 
 __all__ = [
@@ -56,7 +57,7 @@ def evidence(context: PodContext, case: PlannedCase, key: AttemptKey, pod_name: 
         # Before any other container starts, so that no image has to bring the shim.
         "lifecycle": {"postStart": {"exec": {"command": [_SHIM_IN_IMAGE, "--copy", "/casewarden/bin"]}}},
         "resources": c.resources(
-            cpu="15m" if context.model is None else "100m",
+            cpu="15m" if context.model is None and not context.task_models else "100m",
             memory="64Mi",
             memory_limit="256Mi",
             storage="32Mi",
@@ -100,22 +101,15 @@ def _attempt(context: PodContext, case: PlannedCase, key: AttemptKey, pod_name: 
             "workspace_digest": candidate.workspace_digest,
             "fetch_workspace": candidate.fetch_workspace,
             **({} if candidate.port is None else {"port": candidate.port}),
+            **({} if candidate.agent is None else {"agent": dict(candidate.agent)}),
         },
-        **({} if context.model is None else {"model": _model(context.model, limits.tokens)}),
+        **({} if context.model is None else {"model": context.model.to_json(limits.tokens, GATEWAY_PORT)}),
+        **(
+            {"models": {role: model.to_json(None, GATEWAY_PORT) for role, model in context.task_models.items()}}
+            if context.task_models
+            else {}
+        ),
         "relay_url": context.relay_url,
-    }
-
-
-def _model(model: ModelSpec, tokens: int | None) -> Manifest:
-    return {
-        "endpoint": model.endpoint,
-        "name": model.name,
-        "dialect": model.dialect,
-        "parameters": dict(model.parameters),
-        "tokens": tokens,
-        "budget": dict(model.budget),
-        "priority": model.priority,
-        "port": GATEWAY_PORT,
     }
 
 
@@ -183,7 +177,7 @@ def task_container(context: PodContext, kind: KindSpec, key: AttemptKey) -> Mani
         "image": context.task_image,
         "imagePullPolicy": "IfNotPresent",
         **run,
-        "env": [c.env("CASEWARDEN_CASE", canonical(case))],
+        "env": [c.env("CASEWARDEN_CASE", canonical(case)), *data.environment(context.datasets)],
         "resources": task_resources(context),
         "securityContext": c.restricted(c.TASK_UID),
         "terminationMessagePolicy": "File",
@@ -194,6 +188,7 @@ def task_container(context: PodContext, kind: KindSpec, key: AttemptKey) -> Mani
                 for item in kind.environments
             ),
             c.mount("task-tmp", "/tmp"),  # noqa: S108
+            *data.mounts(context.datasets, context.params),
         ],
     }
 

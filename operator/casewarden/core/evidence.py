@@ -17,8 +17,8 @@ from casewarden.core.model import AttemptKey, CaseKey, LedgerRow
 from casewarden_sdk.canonical import canonical, sha256_bytes
 
 __all__ = [
-    "AUDIT", "META", "PLAN", "RESULTS", "RUN", "RUN_FILES", "SEALED_FIELDS", "USAGE", "EvidenceKey", "case_prefix",
-    "json_file",
+    "AUDIT", "META", "MUTANTS", "PLAN", "RESULTS", "RUN", "RUN_FILES", "SEALED_FIELDS", "USAGE", "EvidenceKey",
+    "case_prefix", "json_file",
     "meta_document", "parse_evidence_key", "result_row", "results_file", "root_digest", "row_of_result",
     "run_document", "run_key", "workspace_key",
 ]  # fmt: skip
@@ -31,6 +31,8 @@ USAGE: Final = "usage.json"
 RUN_FILES: Final = (META, PLAN, RESULTS, RUN)
 AUDIT: Final = "audit.json"
 """What sums an audit up; it lies in the folder of the audit, beside meta.json and plan.json."""
+MUTANTS: Final = "mutants.jsonl"
+"""What each mutant of an audit's grader judges otherwise; beside audit.json, which has its digest."""
 SEALED_FIELDS: Final = frozenset({
     "v", "run_uid", "seed", "case_id", "repeat", "attempt", "pod_uid", "digest", "status", "checks", "reason", "error",
     "seconds",
@@ -159,8 +161,14 @@ def run_document(
     plan: bytes,
     results: bytes,
     score: Mapping[str, Any],
+    regrade: Mapping[str, Any] | None = None,
+    usage: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return ``run.json``. ``plan`` and ``results`` are the bytes of those files, ``score`` is of ``core.scoring``."""
+    """Return ``run.json``. ``plan`` and ``results`` are the bytes of those files, ``score`` is of ``core.scoring``.
+
+    ``regrade`` is of a run whose records are another's: that one's name, UID and root digest. ``usage`` is of
+    ``core.usage``, None where no model was asked or nobody knows.
+    """
     return {
         "v": 1,
         "name": name,
@@ -171,6 +179,8 @@ def run_document(
         "plan_sha256": sha256_bytes(plan),
         "results_sha256": sha256_bytes(results),
         "score": dict(score),
+        **({} if regrade is None else {"regrade": dict(regrade)}),
+        **({} if usage is None else {"usage": dict(usage)}),
     }
 
 

@@ -27,6 +27,7 @@ def candidate_fingerprint(
     image: str | None = None,
     model: Mapping[str, Any] | None = None,
     port: int | None = None,
+    agent: Mapping[str, Any] | None = None,
     alone: bool = False,
 ) -> str:
     """Return the fingerprint of a program; a control is the program that it is, with its files as workspace.
@@ -35,7 +36,8 @@ def candidate_fingerprint(
     order. ``workspace`` is the digest of the files, None where there are none: then the candidate is in the ``image``
     that the run names, and that counts. Beside files it does not, since the same folder is the same candidate on a
     laptop and in any cluster; what ran is in ``fingerprints.images``. ``model`` is its name, parameters and prompter,
-    without the endpoint, which is where it runs and not what it is. ``port`` is a server's. ``alone`` is a model that
+    without the endpoint, which is where it runs and not what it is. ``port`` is a server's, ``agent`` its
+    interface. ``alone`` is a model that
     plays by itself.
     """
     variables = [{"name": name, "value": value} for name, value in sorted(env)]
@@ -48,7 +50,7 @@ def candidate_fingerprint(
     if image is not None and workspace is None:
         document["image"] = image
     if port is not None:
-        document |= {"kind": "server", "port": port}
+        document |= {"kind": "server", "port": port, **({} if agent is None else {"agent": dict(agent)})}
     if alone:
         document = {"kind": "model"}
     if model is not None:
@@ -64,11 +66,12 @@ def conditions_fingerprint(
     profile: str = "restricted",
     network: str = "none",
     runtime_class: str | None = None,
+    models: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the fingerprint of the conditions that a candidate worked under.
 
     ``limits`` are the effective ones; ``resources`` are requests and limits by container. ``boundary`` is ``local``
-    where no sandbox was around it.
+    where no sandbox was around it. ``models`` are those that the task asks, by role, with what they are and not where.
     """
     return sha256_json(
         {
@@ -78,5 +81,6 @@ def conditions_fingerprint(
             "profile": profile,
             "network": network,
             "runtime_class": runtime_class,
+            **({"models": dict(models)} if models else {}),
         }
     )

@@ -11,8 +11,10 @@ from casewarden.api.conditions import ConditionType, is_true
 from casewarden.api.reasons import RunReason
 from casewarden.core.run_conditions import Why
 
-__all__ = ["Audited", "Needed", "judge_audits"]
+__all__ = ["ENOUGH_REPEATS", "Audited", "Needed", "judge_audits"]
 
+# A run that repeats its cases asks how steady they are: the reference must have been tried as often, up to this.
+ENOUGH_REPEATS: Final = 3
 _EQUAL: Final = ("task", "contract", "grader", "params", "conditions")
 
 

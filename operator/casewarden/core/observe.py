@@ -29,7 +29,7 @@ __all__ = ["MAX_MESSAGE", "MAX_REASON", "observe", "parse_time"]
 MAX_MESSAGE: Final = 2048
 MAX_REASON: Final = 64
 _CONDITIONS: Final = frozenset({"PodScheduled", "DisruptionTarget"})
-_ROLES: Final = frozenset({"case", "plan"})
+_ROLES: Final = frozenset({"case", "plan", "grade", "aggregate"})
 
 
 def parse_time(text: Any) -> float | None:
@@ -44,7 +44,7 @@ def parse_time(text: Any) -> float | None:
 
 
 def observe(pod: Mapping[str, Any]) -> PodRecord | None:
-    """Return the record of a case or plan pod, or None for a pod that is not a run's or that is malformed.
+    """Return the record of a pod of a run's, or None for a pod that is not a run's or that is malformed.
 
     A case pod must have the name that its run and its annotations give it and be controlled by the run that its label
     names: labels alone are anybody's to write.

@@ -323,8 +323,8 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     Row(
         8,
-        "the model's endpoint answered 429 or 5xx or not at all for longer than the relay retries; relay or store were "
-        "away for longer than a finished verdict is held",
+        "the model's endpoint answered 429 or 5xx or not at all for longer than the relay retries; a model that the "
+        "task asks failed in any way; relay or store were away for longer than a finished verdict is held",
         "environment", "environment_error", "environment", (_R.MODEL_UNAVAILABLE, _R.STORE_UNAVAILABLE),
         "the driver, in its termination message", _service_away,
     ),

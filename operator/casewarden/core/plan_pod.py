@@ -9,6 +9,7 @@ from typing import Any, Final
 from casewarden.api.names import plan_pod_name
 from casewarden.api.podtemplate import PodTemplate
 from casewarden.core import containers as c
+from casewarden.core import datasets as data
 from casewarden.core.network import Owner
 from casewarden_sdk.canonical import canonical
 
@@ -30,6 +31,7 @@ class PlanContext:
     task_command: tuple[str, ...]
     seeds: tuple[int, ...]
     params: Mapping[str, Any] = field(default_factory=dict)
+    datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     families: tuple[str, ...] = ()
     template: PodTemplate = field(default_factory=PodTemplate)
     pending_seconds: float = 900.0
@@ -56,7 +58,10 @@ def plan_pod(context: PlanContext, attempt: int) -> Manifest:
             "hostname": "plan",
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
             "containers": [_container(context, PLAN), _container(context, PLAN_AGAIN)],
-            "volumes": [c.memory_volume(f"{name}-tmp", _TMP_MIB) for name in (PLAN, PLAN_AGAIN)],
+            "volumes": [
+                *(c.memory_volume(f"{name}-tmp", _TMP_MIB) for name in (PLAN, PLAN_AGAIN)),
+                *data.volumes(context.datasets, context.params),
+            ],
         },
     }
 
@@ -71,9 +76,12 @@ def _container(context: PlanContext, name: str) -> Manifest:
         "image": context.task_image,
         "imagePullPolicy": "IfNotPresent",
         **run,
-        "env": [c.env("CASEWARDEN_PLAN", canonical(asked))],
+        "env": [c.env("CASEWARDEN_PLAN", canonical(asked)), *data.environment(context.datasets)],
         "resources": c.override(default, template.resources if template else None),
         "securityContext": c.restricted(c.TASK_UID),
         "terminationMessagePolicy": "File",
-        "volumeMounts": [c.mount(f"{name}-tmp", "/tmp")],  # noqa: S108
+        "volumeMounts": [
+            c.mount(f"{name}-tmp", "/tmp"),  # noqa: S108
+            *data.mounts(context.datasets, context.params),
+        ],
     }

@@ -57,6 +57,8 @@ class CandidateSpec:
     fetch_workspace: bool = False
     port: int | None = None
     """Of a server; None for a program."""
+    agent: Mapping[str, Any] | None = None
+    """A server's ``AgentInterface`` as the recorder reads it; None where it speaks OpenAI's."""
 
     @property
     def has_workspace(self) -> bool:
@@ -66,7 +68,7 @@ class CandidateSpec:
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """The model that plays, or that a program or server may call; ``budget`` is the run's."""
+    """A model: what plays, what a program or server may call, or what the task asks; ``budget`` is the run's."""
 
     endpoint: str
     name: str
@@ -74,6 +76,24 @@ class ModelSpec:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     budget: Mapping[str, Any] = field(default_factory=dict)
     priority: int = 0
+    prompter: Mapping[str, Any] | None = None
+    """``name`` and ``args``; None is the endpoint's own chat."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def to_json(self, tokens: int | None, port: int) -> dict[str, Any]:
+        """Return what the recorder is told; ``tokens`` are the case's limit, ``port`` the gateway's."""
+        return {
+            "endpoint": self.endpoint,
+            "name": self.name,
+            "dialect": self.dialect,
+            "parameters": dict(self.parameters),
+            "tokens": tokens,
+            "budget": dict(self.budget),
+            "priority": self.priority,
+            "port": port,
+            **({} if self.prompter is None else {"prompter": dict(self.prompter)}),
+            **({"headers": dict(self.headers)} if self.headers else {}),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +114,24 @@ class PodContext:
     kinds: Mapping[str, KindSpec]
     candidate: CandidateSpec | None
     params: Mapping[str, Any] = field(default_factory=dict)
+    datasets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     template: PodTemplate = field(default_factory=PodTemplate)
     relay_address: str | None = None
     hold_seconds: float = 900.0
     pending_seconds: float = 900.0
     model: ModelSpec | None = None
+    task_models: Mapping[str, ModelSpec] = field(default_factory=dict)
+    """Models that the driver asks, by role."""
 
 
 GATEWAY_PORT: Final = 8350
 """Of the model gateway. No port that a network policy leaves open: a candidate may connect to it at any address."""
 
 
-def candidate_network(port: int | None, *, model: bool) -> str:
-    """Return what of the network a candidate's programs get, in the words of the shim."""
-    gateway = [f"loopback:{GATEWAY_PORT}"] if model else []
-    return ",".join(([f"serve:{port}"] if port is not None else []) + gateway) or "none"
+def candidate_network(port: int | None, gateway: int | None) -> str:
+    """Return what of the network a candidate's programs get, in the words of the shim; ``gateway`` is its port."""
+    own = [f"serve:{port}"] if port is not None else []
+    return ",".join(own + ([f"loopback:{gateway}"] if gateway is not None else [])) or "none"
 
 
 def attempt_uid(run_uid: str, key: AttemptKey) -> int:
@@ -123,5 +146,6 @@ def attempt_uid(run_uid: str, key: AttemptKey) -> int:
 def backstop_seconds(context: PodContext) -> int:
     """Return the pod's ``activeDeadlineSeconds``: later than anything that goes well, image pulls included."""
     limits = context.limits
-    case = limits.start_seconds + limits.case_seconds
+    # The task's models may take as long again as the case, whose clock stands still meanwhile.
+    case = limits.start_seconds + limits.case_seconds * (2 if context.task_models else 1)
     return math.ceil(context.pending_seconds + case + context.hold_seconds + _SEALING_SECONDS)

@@ -20,6 +20,7 @@ from casewarden.api.names import (
 )
 from casewarden.core import case_containers as containers
 from casewarden.core import containers as c
+from casewarden.core import datasets as data
 from casewarden.core.facts import CANDIDATE_SHM, CANDIDATE_TMP, ENVIRONMENT_PREFIX, STATE
 from casewarden.core.model import AttemptKey, PlannedCase
 from casewarden.core.pod_context import (
@@ -130,6 +131,7 @@ def _volumes(context: PodContext, kind: KindSpec) -> Iterator[Manifest]:
     yield {"name": "spool", "emptyDir": {"sizeLimit": f"{containers.SPOOL_MIB}Mi"}}
     yield c.memory_volume("evidence-tmp", _EVIDENCE_TMP_MIB)
     yield c.memory_volume("task-tmp", _TASK_TMP_MIB)
+    yield from data.volumes(context.datasets, context.params)
     yield _token()
     if candidate is not None and kind.candidate_image is not None:
         yield c.memory_volume(STATE, limits.state_mib)

@@ -7,26 +7,32 @@ rule has a name and a version; another way of scoring is another name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Final
 
 __all__ = [
+    "AGENTBENCH",
+    "OWN_RULES",
     "PLACES",
     "RULES",
     "WEIGHTED_DIMENSIONS",
     "CaseResult",
     "DimensionResult",
+    "OwnScore",
     "Score",
     "Scorer",
+    "agentbench",
     "decimal_text",
     "meets",
     "weighted_dimensions",
+    "with_own",
 ]
 
 PLACES: Final = 8
 WEIGHTED_DIMENSIONS: Final = "weighted-dimensions/v1"
+AGENTBENCH: Final = "agentbench/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,10 @@ class DimensionResult:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a run came to by a rule. ``score`` and ``pass_rate`` are absent unless ``valid``."""
+    """What a run came to by a rule. ``score`` and ``pass_rate`` are absent unless ``valid``.
+
+    ``files`` are the digests of the files that a pack's own rule made, by name.
+    """
 
     rule: str
     valid: bool
@@ -76,6 +85,7 @@ class Score:
     score: str | None
     pass_rate: str | None
     dimensions: Mapping[str, DimensionResult]
+    files: Mapping[str, str] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the score document that evidence keeps."""
@@ -90,7 +100,7 @@ class Score:
         }
         if self.valid:
             document |= {"score": self.score, "pass_rate": self.pass_rate}
-        return document
+        return document if self.files is None else {**document, "files": dict(self.files)}
 
 
 def decimal_text(value: Fraction | Decimal | str) -> str:
@@ -147,9 +157,40 @@ def _dimension(weight: Decimal, passed: int, assessed: int, total: int) -> Dimen
     return DimensionResult(decimal_text(weight), passed, assessed, total, score)
 
 
+@dataclass(frozen=True, slots=True)
+class OwnScore:
+    """What a pack's own rule made of a run: its score, a decimal, and the digests of the files that it wrote."""
+
+    score: str
+    files: Mapping[str, str]
+
+
+def agentbench(weights: Mapping[str, Decimal], results: Iterable[CaseResult]) -> Score:
+    """Count by ``agentbench/v1``, whose score is the pack's own to make: there is none before ``with_own``."""
+    counted = weighted_dimensions(weights, results)
+    return replace(counted, rule=AGENTBENCH, valid=False, resolved=False, score=None, pass_rate=None)
+
+
+def with_own(score: Score, own: OwnScore | None) -> Score:
+    """Return a score of a pack's own rule with what the pack made of it; valid when every case was assessed."""
+    if own is None:
+        return score
+    valid = score.total > 0 and score.assessed == score.total
+    return replace(
+        score,
+        valid=valid,
+        resolved=valid and score.passed == score.total,
+        score=own.score if valid else None,
+        pass_rate=decimal_text(Fraction(score.passed, score.total)) if valid else None,
+        files=dict(own.files),
+    )
+
+
 Scorer = Callable[[Mapping[str, Decimal], Sequence[CaseResult]], Score]
-RULES: Final[Mapping[str, Scorer]] = {WEIGHTED_DIMENSIONS: weighted_dimensions}
+RULES: Final[Mapping[str, Scorer]] = {WEIGHTED_DIMENSIONS: weighted_dimensions, AGENTBENCH: agentbench}
 """The aggregation rules that this version has."""
+OWN_RULES: Final = frozenset({AGENTBENCH})
+"""Those whose score a pack makes, out of all that its cases came to."""
 
 
 def meets(score: Score, lowest: str | None, dimensions: Mapping[str, str]) -> list[str]:

@@ -15,9 +15,10 @@ from typing import Any, Final
 
 from casewarden.api.conditions import ConditionType, is_true
 from casewarden.core.gate import Audited
-from casewarden.core.intervals import observe_case, shown_interval
+from casewarden.core.intervals import observe_case, shown_interval, shown_statistics
 from casewarden.core.model import CaseKey, FinishRun, LedgerRow, RunPolicy
 from casewarden.core.run_conditions import Why, run_conditions, valid_score
+from casewarden.core.scoring import OWN_RULES, OwnScore
 from casewarden.core.tally import PlanFacts, Tally, plan_facts, status_of, tally
 from casewarden_sdk.termination import cut_text
 
@@ -53,7 +54,7 @@ class StatusInput:
     ``refused`` is why the spec is not accepted, ``plan_problem`` why there is no plan, ``wait`` why no more pods start
     now; each is None where there is none. ``running`` are cases with a living pod. ``end`` is set once the run is over,
     as it must be whenever ``refused`` or ``plan_problem`` is. ``images`` are those that ran, by container. ``ledger``
-    is ``status.ledger`` as the ledger says it.
+    is ``status.ledger`` as the ledger says it. ``own`` is what the pack's own rule made of the run.
     """
 
     generation: int
@@ -78,6 +79,9 @@ class StatusInput:
     evidence_digest: str | None = None
     audited: Audited | None = None
     usage: Mapping[str, Any] | None = None
+    baseline: Mapping[str, Any] | None = None
+    regrade: Mapping[str, Any] | None = None
+    own: OwnScore | None = None
 
 
 def time_text(seconds: float) -> str:
@@ -100,7 +104,7 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
     """Return the status document. A finished run's stays as it is, but for its generation and evidence."""
     if is_true(facts.previous.get("conditions", ()), ConditionType.FINISHED):
         return _finished_before(facts)
-    counted = tally(facts.plan, facts.repeats, facts.rows, facts.policy) if facts.plan is not None else None
+    counted = tally(facts.plan, facts.repeats, facts.rows, facts.policy, facts.own) if facts.plan is not None else None
     started = facts.previous.get("startTime") or time_text(facts.now)
     status: dict[str, Any] = {"observedGeneration": facts.generation, "startTime": started}
     if facts.seeds:
@@ -113,6 +117,9 @@ def build_status(facts: StatusInput) -> dict[str, Any]:
         status["floor"] = dict(facts.audited.floor)
     if facts.ledger is not None:
         status["ledger"] = dict(facts.ledger)
+    for name, document in (("baseline", facts.baseline), ("regrade", facts.regrade)):
+        if document is not None:
+            status[name] = dict(document)
     status["fingerprints"] = _fingerprints(facts)
     status["conditions"] = run_conditions(facts, counted, time_text(facts.now))
     if facts.usage is not None:
@@ -196,20 +203,24 @@ def _verdict(facts: StatusInput, counted: Tally | None, started: str) -> dict[st
     score = valid_score(facts, counted)
     if score is not None:
         over |= {"valid": True, "resolved": score.resolved, "score": score.score, "passRate": score.pass_rate}
-        if (interval := _interval(facts, counted)) is not None:
-            over["scoreInterval"] = interval
+        over |= _statistics(facts, counted)
     return over
 
 
-def _interval(facts: StatusInput, counted: Tally | None) -> dict[str, Any] | None:
-    if counted is None or facts.plan is None:
-        return None
-    observed = (
+def _statistics(facts: StatusInput, counted: Tally | None) -> dict[str, Any]:
+    if counted is None or facts.plan is None or facts.plan.rule in OWN_RULES:
+        return {}
+    observed = [
         observe_case(key, case.dimensions, counted.settled[key].checks)
         for key, case in counted.cases
         if key in counted.settled
-    )
-    return shown_interval(facts.plan.plan.weights, observed)
+    ]
+    weights = facts.plan.plan.weights
+    shown = {
+        "scoreInterval": shown_interval(weights, observed),
+        "statistics": shown_statistics(weights, observed),
+    }
+    return {name: value for name, value in shown.items() if value}
 
 
 def _fingerprints(facts: StatusInput) -> dict[str, Any]:

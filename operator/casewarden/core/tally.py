@@ -10,7 +10,7 @@ from casewarden.api.plan import Plan
 from casewarden.core.fingerprints import task_name
 from casewarden.core.model import CaseKey, LedgerRow, PlannedCase, RunPolicy
 from casewarden.core.policies.retry import standing
-from casewarden.core.scoring import RULES, CaseResult, Score
+from casewarden.core.scoring import RULES, CaseResult, OwnScore, Score, with_own
 from casewarden_sdk.canonical import sha256_json
 
 __all__ = ["PlanFacts", "Tally", "plan_facts", "status_of", "tally"]
@@ -61,8 +61,13 @@ class Tally:
         return f"{len(self.settled)}/{len(self.cases)}"
 
 
-def tally(plan: PlanFacts, repeats: int, rows: Iterable[LedgerRow], policy: RunPolicy) -> Tally:
-    """Count a run: which row settled each case of the plan, times ``repeats``, and the score of what is there."""
+def tally(
+    plan: PlanFacts, repeats: int, rows: Iterable[LedgerRow], policy: RunPolicy, own: OwnScore | None = None
+) -> Tally:
+    """Count a run: which row settled each case of the plan, times ``repeats``, and the score of what is there.
+
+    ``own`` is what the pack's own rule made of it, for a rule of that kind.
+    """
     by_case: dict[CaseKey, list[LedgerRow]] = defaultdict(list)
     for row in rows:
         by_case[row.key.case].append(row)
@@ -73,7 +78,7 @@ def tally(plan: PlanFacts, repeats: int, rows: Iterable[LedgerRow], policy: RunP
         if found is not None:
             settled[key] = found
     results = [_result(case, settled.get(key)) for key, case in cases]
-    return Tally(cases, settled, RULES[plan.rule](plan.plan.weights, results))
+    return Tally(cases, settled, with_own(RULES[plan.rule](plan.plan.weights, results), own))
 
 
 def status_of(row: LedgerRow) -> str:

@@ -5,25 +5,30 @@ The operator answers with the conditions Accepted and Planned, `casewarden valid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from casewarden.api.auditrun import AuditRunSpec
-from casewarden.api.catalogue import Catalogue
+from casewarden.api.candidate import Prompter
+from casewarden.api.catalogue import Catalogue, CatalogueTask
+from casewarden.api.endpoint import Endpoint, checked_headers
 from casewarden.api.evalrun import EvalRun, EvalRunSpec, Limits, TaskRef
 from casewarden.api.manifest import ManifestError, Problem, did_you_mean, parse, shown
 from casewarden.api.plan import Plan, PlanLimits
 from casewarden.api.podtemplate import PodTemplate
 from casewarden.api.reasons import RunReason
 from casewarden.core.audit_children import audit_of
+from casewarden.core.datasets import PARAMETER
 from casewarden.core.pod_context import GATEWAY_PORT
 from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import RULES
+from casewarden_sdk.prompters import MODEL_PROMPTERS, PROMPTERS, PrompterError, check_prompter, check_return_format
 
 __all__ = [
     "MAX_CASES",
     "check_audit",
     "check_audit_plan",
+    "check_endpoints",
     "check_plan",
     "check_spec",
     "effective_limits",
@@ -32,7 +37,7 @@ __all__ = [
 ]
 
 MAX_CASES: Final = 20_000
-_LATER_RULES: Final = frozenset({"weighted-dimensions-partial/v1", "agentbench/v1", "agentbench-oa/v1"})
+_LATER_RULES: Final = frozenset({"weighted-dimensions-partial/v1", "agentbench-oa/v1"})
 _NOT_YET: Final = "not supported by this version"
 
 
@@ -44,7 +49,7 @@ def validate_manifest(document: Any, catalogue: Catalogue | None = None) -> list
         return error.problems
     if isinstance(resource, EvalRun):
         return [*_by_hand(document), *check_spec(resource.spec, catalogue, resource.metadata.namespace)]
-    return list(check_audit(resource.spec, catalogue))
+    return list(check_audit(resource.spec, catalogue, resource.metadata.namespace))
 
 
 def _by_hand(document: Any) -> Iterator[Problem]:
@@ -63,14 +68,15 @@ def check_spec(spec: EvalRunSpec, catalogue: Catalogue | None, namespace: str | 
     """Yield what keeps a spec from being accepted; ``namespace`` is the run's, None where it is not known."""
     yield from _not_yet(spec)
     yield from _without_model(spec)
+    yield from _prompters(spec)
     if catalogue is not None:
         yield from _task(spec.task, catalogue)
-        yield from _endpoint(spec, catalogue, namespace)
+        yield from check_endpoints(spec, catalogue.endpoints, namespace)
     yield from _pod_template(spec.pod_template)
 
 
-def check_audit(spec: AuditRunSpec, catalogue: Catalogue | None) -> Iterator[Problem]:
-    """Yield what keeps an audit from being accepted."""
+def check_audit(spec: AuditRunSpec, catalogue: Catalogue | None, namespace: str | None = None) -> Iterator[Problem]:
+    """Yield what keeps an audit from being accepted; ``namespace`` is the audit's, None where it is not known."""
     if spec.limits.tokens is not None:
         yield _later("spec.limits.tokens", spec.limits.tokens, "remove it")
     if len(set(spec.controls)) != len(spec.controls):
@@ -78,6 +84,7 @@ def check_audit(spec: AuditRunSpec, catalogue: Catalogue | None) -> Iterator[Pro
         yield Problem("spec.controls", shown(twice), "the control is there twice: keep one")
     if catalogue is not None:
         yield from _task(spec.task, catalogue)
+        yield from _task_models(spec.task, catalogue.endpoints, namespace)
     yield from _pod_template(spec.pod_template)
 
 
@@ -93,17 +100,15 @@ def check_audit_plan(spec: AuditRunSpec, plan: Plan) -> Iterator[Problem]:
     if not unknown and not any(not spec.controls or name in spec.controls for name in faults):
         cure = f"no fault is among them, and an audit without faults shows nothing: add one of {', '.join(faults)}"
         yield _refused("spec.controls", list(spec.controls), cure)
+    if spec.grader_mutants and not plan.checks:
+        cure = f"{plan.task.id} lists no checks that could be mutated: leave it out, or have the pack list them"
+        yield _refused("spec.graderMutants", True, cure)
+    yield from _plan_models(spec.task, plan)
     if not any(control.kind == "reference" for control in plan.controls):
         yield _refused("spec.task", plan.task.id, "it declares no reference, and an audit needs one: mend the pack")
 
 
 def _not_yet(spec: EvalRunSpec) -> Iterator[Problem]:
-    candidate = spec.candidate
-    model = candidate.model
-    if model is not None and model.prompter is not None and model.prompter.name != "openai-chat":
-        yield _later("spec.candidate.model.prompter.name", model.prompter.name, "use openai-chat, or leave it out")
-    if spec.baseline is not None:
-        yield _later("spec.baseline", spec.baseline.to_json(), "remove it")
     if spec.aggregation in _LATER_RULES:
         yield _later("spec.aggregation", spec.aggregation, f"use {', '.join(RULES)}")
     elif spec.aggregation is not None and spec.aggregation not in RULES:
@@ -129,30 +134,78 @@ def _without_model(spec: EvalRunSpec) -> Iterator[Problem]:
         yield Problem("spec.budget", shown(spec.budget.to_json()), cure)
 
 
-def _endpoint(spec: EvalRunSpec, catalogue: Catalogue, namespace: str | None) -> Iterator[Problem]:
+def _prompters(spec: EvalRunSpec) -> Iterator[Problem]:
+    model, server = spec.candidate.model, spec.candidate.server
+    if model is not None and model.prompter is not None:
+        yield from _prompter("spec.candidate.model.prompter", model.prompter, tuple(MODEL_PROMPTERS))
+        if spec.candidate.program is not None or server is not None:
+            cure = "a program or a server writes its own requests: remove it"
+            yield Problem("spec.candidate.model.prompter", shown(model.prompter.to_json()), cure)
+    if model is not None:
+        try:
+            checked_headers(dict(model.headers))
+        except ValueError as error:
+            yield Problem("spec.candidate.model.headers", shown(dict(model.headers)), str(error))
+    if server is None or server.agent is None:
+        return
+    if server.agent.prompter is not None:
+        yield from _prompter("spec.candidate.server.agent.prompter", server.agent.prompter, PROMPTERS)
+    try:
+        check_return_format(server.agent.return_format)
+    except PrompterError as error:
+        yield Problem("spec.candidate.server.agent.returnFormat", shown(server.agent.return_format), str(error))
+
+
+def _prompter(field: str, prompter: Prompter, known: Sequence[str]) -> Iterator[Problem]:
+    try:
+        check_prompter(prompter.name, prompter.args or {}, known)
+    except PrompterError as error:
+        yield Problem(f"{field}.name", shown(prompter.name), str(error))
+
+
+def check_endpoints(
+    spec: EvalRunSpec, endpoints: Mapping[str, Endpoint], namespace: str | None = None
+) -> Iterator[Problem]:
+    """Yield what is wrong with the endpoints that a run names; ``namespace`` is the run's, None where any may do."""
+    yield from _task_models(spec.task, endpoints, namespace)
     model, field = spec.candidate.model, "spec.candidate.model.endpoint"
     if model is None:
         return
-    endpoint = catalogue.endpoints.get(model.endpoint)
-    allowed = [name for name, item in catalogue.endpoints.items() if namespace is None or item.allows(namespace)]
-    if endpoint is None:
-        known = ", ".join(sorted(allowed)) or "none"
-        cure = f"the administrator has set up no such endpoint: use one of those for this namespace ({known})"
-        yield Problem(field, shown(model.endpoint), cure, RunReason.UNKNOWN_ENDPOINT)
-    elif namespace is not None and not endpoint.allows(namespace):
-        cure = f"it is not for runs of namespace {namespace}: have the namespace added to its namespaces"
-        yield Problem(field, shown(model.endpoint), cure, RunReason.UNKNOWN_ENDPOINT)
-    elif spec.budget is not None and spec.budget.cost is not None and endpoint.price is None:
+    endpoint = endpoints.get(model.endpoint)
+    if problem := _not_usable(field, model.endpoint, endpoints, namespace):
+        yield problem
+    elif endpoint is not None and endpoint.dialect != "openai" and model.prompter is not None:
+        cure = f"an endpoint of the dialect {endpoint.dialect} is asked in that dialect and by no prompter: remove it"
+        yield Problem("spec.candidate.model.prompter", shown(model.prompter.to_json()), cure)
+    elif endpoint is not None and spec.budget is not None and spec.budget.cost is not None and endpoint.price is None:
         cure = "the endpoint has no price, so that money cannot be counted: give tokens or modelCalls instead"
         yield Problem("spec.budget.cost", shown(spec.budget.cost), cure)
-    plays = spec.candidate.program is None and spec.candidate.server is None
-    if endpoint is not None and plays and endpoint.dialect != "openai":
-        cure = f"in its dialect, {endpoint.dialect}, a model cannot play by itself: give a program that uses it"
-        yield Problem(field, shown(model.endpoint), cure)
+
+
+def _not_usable(field: str, name: str, endpoints: Mapping[str, Endpoint], namespace: str | None) -> Problem | None:
+    endpoint = endpoints.get(name)
+    if endpoint is None:
+        allowed = [name for name, item in endpoints.items() if namespace is None or item.allows(namespace)]
+        known = ", ".join(sorted(allowed)) or "none"
+        cure = f"the administrator has set up no such endpoint: use one of those for this namespace ({known})"
+        return Problem(field, shown(name), cure, RunReason.UNKNOWN_ENDPOINT)
+    if namespace is not None and not endpoint.allows(namespace):
+        cure = f"it is not for runs of namespace {namespace}: have the namespace added to its namespaces"
+        return Problem(field, shown(name), cure, RunReason.UNKNOWN_ENDPOINT)
+    return None
+
+
+def _task_models(task: TaskRef, endpoints: Mapping[str, Endpoint], namespace: str | None) -> Iterator[Problem]:
+    for role, model in task.models.items():
+        field = f"spec.task.models.{role}.endpoint"
+        if problem := _not_usable(field, model.endpoint, endpoints, namespace):
+            yield problem
 
 
 def _task(task: TaskRef, catalogue: Catalogue) -> Iterator[Problem]:
-    if catalogue.task(task.name, task.image) is not None:
+    found = catalogue.task(task.name, task.image)
+    if found is not None:
+        yield from _dataset(task, found)
         return
     known = ", ".join(sorted(catalogue.tasks)) or "none"
     if task.name is not None:
@@ -164,6 +217,15 @@ def _task(task: TaskRef, catalogue: Catalogue) -> Iterator[Problem]:
             f"of the catalogue's tasks by name ({known})"
         )
         yield Problem("spec.task.image", shown(task.image), cure, RunReason.UNKNOWN_TASK)
+
+
+def _dataset(task: TaskRef, found: CatalogueTask) -> Iterator[Problem]:
+    name = (task.params or {}).get(PARAMETER)
+    if not isinstance(name, str) or name in found.datasets:
+        return
+    known = ", ".join(sorted(found.datasets)) or "none"
+    cure = f"the administrator has given the task no such data set: use one of its own ({known}), or leave it out"
+    yield Problem(f"spec.task.params.{PARAMETER}", shown(name), cure)
 
 
 def _pod_template(template: PodTemplate) -> Iterator[Problem]:
@@ -198,6 +260,7 @@ def check_plan(spec: EvalRunSpec, seeds: Iterable[int], plan: Plan, catalogue: C
     yield from _plan_answers(spec, list(seeds), plan)
     yield from _plan_limits(spec, plan)
     yield from _plan_candidate(spec, plan)
+    yield from _plan_models(spec.task, plan)
     if spec.threshold is not None:
         for name in spec.threshold.dimensions:
             if name not in plan.dimensions:
@@ -256,6 +319,18 @@ def _plan_candidate(spec: EvalRunSpec, plan: Plan) -> Iterator[Problem]:
     if candidate.model is not None and alone and "model" not in plan.candidates:
         cure = f"no model can play this task by itself: give a {' or a '.join(plan.candidates)} that uses it"
         yield _refused("spec.candidate.model", candidate.model.to_json(), cure)
+
+
+def _plan_models(task: TaskRef, plan: Plan) -> Iterator[Problem]:
+    for role, purpose in plan.models.items():
+        if role not in task.models:
+            cure = f"the task asks a model ({purpose}): give its endpoint and name"
+            yield Problem(f"spec.task.models.{role}", None, cure, RunReason.PLAN_REFUSED)
+    for role, model in task.models.items():
+        if role not in plan.models:
+            known = ", ".join(plan.models) or "none"
+            cure = f"the task asks no model of that role (it has {known}): remove it"
+            yield _refused(f"spec.task.models.{role}", model.to_json(), cure)
 
 
 def _plan_images(spec: EvalRunSpec, plan: Plan, catalogue: Catalogue) -> Iterator[Problem]:

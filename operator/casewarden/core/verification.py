@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from casewarden.api.plan import PlanCase
+from casewarden.core.bundle_check import Bundle
+from casewarden.core.usage import status_usage
 from casewarden_sdk.canonical import canonical_equal
 
-__all__ = ["Finding", "Read", "Verification", "compare_audit_status", "compare_status"]
+__all__ = ["Finding", "Folder", "Read", "Regrade", "Verification", "compare_audit_status", "compare_status"]
 
 Read = Callable[[str], bytes | None]
 """Gives a file by its path below the run, or None where there is none."""
+Regrade = Callable[[PlanCase, Bundle], Mapping[str, Any]]
+"""Grades a record again."""
+Folder = tuple[Read, Collection[str]]
+"""How a run's files are read, and which there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +35,11 @@ class Verification:
 
     ``authenticated`` is None when there was no digest to hold the run against. ``unsealed`` are verdicts that the
     operator gave by what it saw of the pod, without a bundle: they rest on its word. ``regraded`` is how many records
-    were graded again, None when that was not asked for. ``interval`` is the
-    score's, recomputed.
+    were graded again, None when that was not asked for; ``not_regraded`` are
+    verdicts over another run's records that rest on the run's word without that. ``interval`` is the score's,
+    ``statistics`` what else a status shows beside it, ``mutants`` and ``original`` (of a regrade) what it shows of
+    those, all recomputed. ``usage`` is what the run says that its models used, ``calls_in_bundles`` how many of those
+    calls its bundles have. ``notes`` are worth knowing and wrong with nothing.
     """
 
     findings: list[Finding] = field(default_factory=list)
@@ -44,7 +54,14 @@ class Verification:
     bundles: int = 0
     unsealed: list[str] = field(default_factory=list)
     regraded: int | None = None
+    not_regraded: int = 0
     interval: Mapping[str, Any] | None = None
+    statistics: Mapping[str, Any] | None = None
+    mutants: Mapping[str, Any] | None = None
+    original: Mapping[str, Any] | None = None
+    usage: Mapping[str, Any] | None = None
+    calls_in_bundles: int | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def consistent(self) -> bool:
@@ -68,12 +85,17 @@ def compare_status(result: Verification, status: Mapping[str, Any]) -> None:
         "score": score.get("score"),
         "passRate": score.get("pass_rate"),
         "scoreInterval": result.interval if score.get("valid") else None,
+        "statistics": (result.statistics or None) if score.get("valid") else None,
+        "regrade": result.original,
     }
-    if status.get("scoreInterval") is None:
-        del shown["scoreInterval"]  # an earlier version computed none
+    for name in ("scoreInterval", "statistics"):
+        if status.get(name) is None:
+            del shown[name]  # an earlier version computed none
     for name, value in shown.items():
         if not canonical_equal(status.get(name), value):
             result.add("status", f"{name} is {status.get(name)!r}; the evidence comes to {value!r}")
+    if result.usage is not None and not canonical_equal(status.get("usage"), status_usage(result.usage)):
+        result.add("status", f"usage is {status.get('usage')!r}; the evidence has {status_usage(result.usage)!r}")
     for name, dimension in (score.get("dimensions") or {}).items():
         kept = (status.get("dimensions") or {}).get(name)
         if not canonical_equal(kept, dimension):
@@ -97,6 +119,7 @@ def compare_audit_status(result: Verification, status: Mapping[str, Any]) -> Non
         "referenceScore": judgement.get("reference_score") if valid else None,
         "referenceFlakes": judgement.get("reference_flakes") if valid else None,
         "floors": judgement.get("floors") if valid else None,
+        "graderMutants": result.mutants if valid else None,
     }
     for name, value in shown.items():
         if not canonical_equal(status.get(name), value):

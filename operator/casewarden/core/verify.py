@@ -22,6 +22,7 @@ from casewarden.core.evidence import (
     RESULTS,
     RUN,
     RUN_FILES,
+    USAGE,
     EvidenceKey,
     json_file,
     meta_document,
@@ -29,21 +30,25 @@ from casewarden.core.evidence import (
     root_digest,
     row_of_result,
 )
-from casewarden.core.intervals import observe_case, shown_interval
+from casewarden.core.intervals import observe_case, shown_interval, shown_statistics
 from casewarden.core.model import AttemptKey, CaseKey, LedgerRow
-from casewarden.core.scoring import RULES, CaseResult
-from casewarden.core.verification import Read, Verification
+from casewarden.core.regrade import regrade_status
+from casewarden.core.scoring import OWN_RULES, RULES, CaseResult, OwnScore, with_own
+from casewarden.core.usage import told_by_attempts, usage_problems
+from casewarden.core.verification import Folder, Read, Regrade, Verification
+from casewarden.core.verify_own import Reaggregate, check_own
+from casewarden.core.verify_regrade import bundles_of, check_regraded, original_of
 from casewarden.core.verify_rows import check_rows
-from casewarden_sdk.bundle import BundleError, read_sealed
+from casewarden_sdk.bundle import BundleError, read_sealed, unpack_bundle
 from casewarden_sdk.canonical import canonical_equal, sha256_bytes, sha256_json
 
 __all__ = ["Regrade", "verify_run"]
 
-Regrade = Callable[[PlanCase, Bundle], Mapping[str, Any]]
 _RUN_FIELDS: Final = frozenset(
     {"v", "name", "namespace", "uid", "spec", "seeds", "plan_sha256", "results_sha256", "score"}
 )
-_IGNORED: Final = frozenset({"gone.json", "overall.json"})
+# A call that nobody waited for may still be counted there after the end of the run.
+_IGNORED: Final = frozenset({"gone.json", "overall.json", "runs.jsonl", "error.jsonl", USAGE})
 
 
 def verify_run(
@@ -53,10 +58,14 @@ def verify_run(
     *,
     status_digest: str | None = None,
     regrade: Regrade | None = None,
+    run_folder: Callable[[str], Folder] | None = None,
+    reaggregate: Reaggregate | None = None,
 ) -> Verification:
     """Verify a run. ``read`` gives a file by its path below the run, or None; ``paths`` are all that there are.
 
-    ``status_digest`` is ``status.evidence.digest`` of the EvalRun. ``regrade`` grades a record again.
+    ``status_digest`` is ``status.evidence.digest`` of the EvalRun. ``regrade`` grades a record again, ``reaggregate``
+    applies the task's own rule again, where it has one. ``run_folder`` gives the files of another run by its UID: of
+    the one whose records this one graded again, if it did.
     """
     result = Verification(regraded=None if regrade is None else 0)
     run = _read_run(read, result, status_digest)
@@ -74,15 +83,57 @@ def verify_run(
     for problem in problems:
         result.add(RESULTS, problem)
     result.verdicts = len(counted)
-    contents = _check_cases(read, decompress, counted, {row.key for row in rows}, planned, run["uid"], regrade, result)
-    _check_case_fingerprint(plan, contents, result)
-    _check_inventory(paths, counted, result)
-    if all(key in counted for key in keys):
-        observed = (observe_case(key, planned[key.seed, key.case_id].dimensions, counted[key].checks) for key in keys)
+    if "regrade" in run:
+        _check_original(run, plan, rows, run_folder, decompress, regrade, paths, result)
+    else:
+        attempts = {row.key for row in rows}
+        contents = _check_cases(read, decompress, counted, attempts, planned, run["uid"], regrade, result)
+        _check_case_fingerprint(plan, contents, result)
+        _check_inventory(paths, counted, result)
+        _check_usage(read, decompress, paths, result)
+    own: OwnScore | None = None
+    if plan.aggregation in OWN_RULES:
+        own = check_own(read, paths, decompress, run, plan, spec, rows, result, reaggregate)
+    elif all(key in counted for key in keys):
         with contextlib.suppress(ValueError):  # checks of the wrong width: there is a finding for that row
+            observed = [
+                observe_case(key, planned[key.seed, key.case_id].dimensions, counted[key].checks) for key in keys
+            ]
             result.interval = shown_interval(plan.weights, observed)
-    _check_score(run, plan, spec, [_case_result(planned, key, counted.get(key)) for key in keys], result)
+            result.statistics = shown_statistics(plan.weights, observed)
+    _check_score(run, plan, spec, [_case_result(planned, key, counted.get(key)) for key in keys], own, result)
     return result
+
+
+def _check_original(
+    run: Mapping[str, Any],
+    plan: Plan,
+    rows: Collection[LedgerRow],
+    run_folder: Callable[[str], Folder] | None,
+    decompress: Decompress,
+    regrade: Regrade | None,
+    paths: Collection[str],
+    result: Verification,
+) -> None:
+    """Verify the run whose records these are, and the rows against its."""
+    of = original_of(run, result)
+    if of is None:
+        return
+    name, uid, digest = of
+    read, its_paths = run_folder(uid) if run_folder is not None else ((lambda path: None), ())
+    original = verify_run(read, its_paths, decompress, status_digest=digest)
+    for finding in original.findings:
+        result.add(f"{uid}/{finding.path}", finding.problem)
+    result.bundles += original.bundles
+    result.unsealed += original.unsealed
+    its_plan, its_rows = _read_plan(read, Verification(), None), _read_results(read, Verification(), None)
+    if its_plan is not None and its_rows is not None:
+        bundles = bundles_of(read, its_rows, decompress)
+        if {row.key for row in its_rows} == {row.key for row in rows}:
+            result.original = regrade_status(
+                name=name, digest=digest, plan=its_plan, score=original.score.get("score"), before=its_rows, after=rows
+            )
+        check_regraded(plan, rows, its_plan, its_rows, bundles, regrade, paths, result)
 
 
 def _document(read: Read, path: str, result: Verification) -> dict[str, Any] | None:
@@ -110,11 +161,15 @@ def _read_run(read: Read, result: Verification, status_digest: str | None) -> di
         result.authenticated = result.digest == status_digest
         if not result.authenticated:
             result.add(RUN, f"has the digest {result.digest}, the status of the run {status_digest}")
-    if run.keys() != _RUN_FIELDS or run["v"] != 1 or not all(isinstance(run[name], dict) for name in ("spec", "score")):
-        result.add(RUN, f"must have v 1 and exactly the fields {', '.join(sorted(_RUN_FIELDS))}")
+    parts = [run.get("spec"), run.get("score"), run.get("usage", {}), run.get("regrade", {})]
+    whole = run.keys() - {"usage", "regrade"} == _RUN_FIELDS and all(isinstance(part, dict) for part in parts)
+    if not whole or run["v"] != 1:
+        fields = ", ".join(sorted(_RUN_FIELDS))
+        result.add(RUN, f"must have v 1 and the fields {fields}, and may have usage and regrade")
         return None
     result.name, result.namespace, result.uid = str(run["name"]), str(run["namespace"]), str(run["uid"])
     result.score = run["score"]
+    result.usage = run.get("usage")
     meta = _document(read, META, result)
     if meta not in (None, meta_document(namespace=result.namespace, name=result.name, run_uid=result.uid)):
         result.add(META, "is of another run than run.json")
@@ -272,13 +327,41 @@ def _check_inventory(paths: Collection[str], counted: Mapping[CaseKey, LedgerRow
             result.add(path, "is a sealed verdict that the results do not count")
 
 
+def _check_usage(read: Read, decompress: Decompress, paths: Collection[str], result: Verification) -> None:
+    """Hold what the run says that its models used against every bundle that there is, whole or partial."""
+    found: dict[AttemptKey, Mapping[str, Any]] = {}
+    keys = [
+        key for path in paths if (key := parse_evidence_key(path)) is not None and key.kind in ("bundle", "partial")
+    ]
+    # Where an attempt has both, the whole one, which comes last, has all that the other has.
+    for key in sorted(keys, key=lambda key: key.kind, reverse=True):
+        with contextlib.suppress(ValueError):  # what a verdict rests on has its finding already
+            files = unpack_bundle(read(key.path()) or b"", decompress)
+            attempt = strict_json(files.get("attempt.json", b"{}"))
+            if isinstance(attempt, dict):
+                found[AttemptKey(key.case, key.attempt or 0)] = attempt
+    told = told_by_attempts(found.values())
+    if result.usage is None:
+        if any(counts["model_calls"] for counts in told.values()):
+            result.notes.append("what its models used in all is not known: the relay could not tell at its end")
+        return
+    for problem in usage_problems(result.usage, told):
+        result.add(RUN, problem)
+    result.calls_in_bundles = sum(counts["model_calls"] for counts in told.values())
+
+
 def _case_result(planned: Mapping[tuple[int, str], PlanCase], key: CaseKey, row: LedgerRow | None) -> CaseResult:
     dimensions = tuple(planned[key.seed, key.case_id].dimensions)
     return CaseResult(dimensions) if row is None else CaseResult(dimensions, row.status, row.checks)
 
 
 def _check_score(
-    run: Mapping[str, Any], plan: Plan, spec: EvalRunSpec, results: list[CaseResult], result: Verification
+    run: Mapping[str, Any],
+    plan: Plan,
+    spec: EvalRunSpec,
+    results: list[CaseResult],
+    own: OwnScore | None,
+    result: Verification,
 ) -> None:
     name = spec.aggregation or plan.aggregation
     rule = RULES.get(name)
@@ -286,7 +369,7 @@ def _check_score(
         result.add(RUN, f"is scored by {name!r}, which this version does not know")
         return
     try:
-        score = rule(plan.weights, results).to_json()
+        score = with_own(rule(plan.weights, results), own).to_json()
     except ValueError:
         return  # checks of the wrong width: there is a finding for that row
     for field_name in sorted(score.keys() | run["score"].keys()):

@@ -6,7 +6,7 @@ every bundle of every control. Reads nothing by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -16,17 +16,26 @@ from casewarden.api.plan import Plan, PlanControl
 from casewarden.core.audit import ControlRun, judge_audit, observations
 from casewarden.core.audit_children import audit_seeds, child_name, chosen_controls
 from casewarden.core.bundle_check import Decompress, strict_json
-from casewarden.core.evidence import AUDIT, META, PLAN, RESULTS, json_file, meta_document, root_digest, row_of_result
-from casewarden.core.verification import Read, Verification
+from casewarden.core.evidence import (
+    AUDIT,
+    META,
+    MUTANTS,
+    PLAN,
+    RESULTS,
+    json_file,
+    meta_document,
+    root_digest,
+    row_of_result,
+)
+from casewarden.core.verification import Folder, Read, Verification
 from casewarden.core.verify import Regrade, verify_run
+from casewarden.core.verify_mutants import check_mutants
 from casewarden_sdk.canonical import canonical_equal, sha256_bytes
 
 __all__ = ["Folder", "verify_audit"]
 
-Folder = tuple[Read, Collection[str]]
-"""How a run's files are read, and which there are."""
 _FIELDS: Final = frozenset({"v", "name", "namespace", "uid", "spec", "plan_sha256", "runs", "judgement"})
-_OWN: Final = frozenset({AUDIT, META, PLAN})
+_OWN: Final = frozenset({AUDIT, META, PLAN, MUTANTS})
 
 
 def verify_audit(
@@ -63,7 +72,10 @@ def verify_audit(
         _control(control, listed[control.name], audit, spec, run_folder, decompress, regrade, result)
         for control in controls
     ]
-    found = judge_audit(runs, strict=spec.strict).to_json()
+    judgement = judge_audit(runs, strict=spec.strict)
+    by_uid = {str(listed[name]["uid"]): run for name, run in zip(wanted, runs, strict=True)}
+    check_mutants(read, audit, plan, spec, judgement, by_uid, run_folder, decompress, regrade, result)
+    found = judgement.to_json()
     for name in sorted(found.keys() | audit["judgement"].keys()):
         if not canonical_equal(found.get(name), audit["judgement"].get(name)):
             kept = audit["judgement"].get(name)
@@ -86,7 +98,12 @@ def _read_audit(read: Read, result: Verification, status_digest: str | None) -> 
     except ValueError as error:
         result.add(AUDIT, f"is no JSON: {error}")
         return None
-    if not isinstance(audit, dict) or json_file(audit) != data or audit.keys() != _FIELDS or audit["v"] != 1:
+    if (
+        not isinstance(audit, dict)
+        or json_file(audit) != data
+        or audit.keys() - {"mutants_sha256"} != _FIELDS
+        or audit["v"] != 1
+    ):
         result.add(AUDIT, f"must be canonical JSON with v 1 and exactly the fields {', '.join(sorted(_FIELDS))}")
         return None
     kinds = {"spec": dict, "judgement": dict, "runs": list, "name": str, "namespace": str, "uid": str}

@@ -8,20 +8,23 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from casewarden.casepod.recorder import Recorder
 from casewarden.casepod.settings import Places, Settings
 from casewarden.core.model import AttemptKey, PlannedCase
+from casewarden.core.pod_context import ModelSpec, candidate_network
 from casewarden.ports.store import Store
 from casewarden_sdk.termination import MESSAGE_BYTES
 from casewarden_sdk.workspace import WorkspaceFile, write_workspace
 
+from .models import LocalModels
 from .sink import StoreSink
 
 __all__ = ["Ended", "Ground", "LocalAttempt"]
@@ -39,6 +42,8 @@ class Ground:
     """What all attempts of a run stand on. ``limits`` are the effective ones, by their names in ``CASEWARDEN_ATTEMPT``.
 
     ``pack`` is ``MODULE:PACK``; ``environments`` are the names of the environment containers of each class of cases.
+    ``port`` is a server's. ``model`` plays alone where ``alone`` is set. ``models`` is the way to it and to
+    ``task_models``. ``variables`` are put into the driver's environment.
     """
 
     run_uid: str
@@ -52,6 +57,13 @@ class Ground:
     env: Sequence[tuple[str, str]] = ()
     files: Sequence[WorkspaceFile] = ()
     environments: Mapping[str, Sequence[str]] | None = None
+    port: int | None = None
+    agent: Mapping[str, Any] | None = None
+    alone: bool = False
+    model: ModelSpec | None = None
+    task_models: Mapping[str, ModelSpec] = field(default_factory=dict)
+    models: LocalModels | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +126,8 @@ class LocalAttempt:
 
     def _settings(self, scratch: Path) -> Settings:
         ground, case = self._ground, self._key.case
+        # Attempts share this machine's loopback address, so each has a gateway of its own.
+        gateway = _free_port()
         document = {
             "run_uid": ground.run_uid,
             "seed": case.seed,
@@ -125,18 +139,15 @@ class LocalAttempt:
             "case_sha256": self._case.sha256,
             "dimensions": list(self._case.dimensions),
             "limits": {**ground.limits, "hold_seconds": _HOLD_SECONDS},
-            "candidate": {
-                "argv": ground.argv,
-                "default_argv": ground.default_argv,
-                "env": [{"name": name, "value": value} for name, value in ground.env],
-                "network": "none",
-            },
+            "candidate": None if ground.alone else self._candidate(gateway),
+            **self._models(scratch, gateway),
         }
         workspace = str(scratch / "candidate")
         places = Places(
             task_socket=str(scratch / "s" / "t"),
             candidate_socket=str(scratch / "s" / "c"),
             spool=str(scratch / "spool"),
+            token=str(scratch / "token"),
             own_workspace=workspace,
             workspace=workspace,
             state=str(scratch / "state"),
@@ -147,15 +158,42 @@ class LocalAttempt:
         # Nothing else can end a local shim, so its loss needs no second look.
         return Settings.from_json(document, places, loss_grace=0.0)
 
+    def _candidate(self, gateway: int) -> dict[str, Any]:
+        ground = self._ground
+        return {
+            "argv": ground.argv,
+            "default_argv": ground.default_argv,
+            "env": [{"name": name, "value": value} for name, value in ground.env],
+            "network": candidate_network(ground.port, gateway if ground.model is not None else None),
+            **({} if ground.port is None else {"port": ground.port}),
+            **({} if ground.agent is None else {"agent": dict(ground.agent)}),
+        }
+
+    def _models(self, scratch: Path, gateway: int) -> dict[str, Any]:
+        ground = self._ground
+        if ground.models is None:
+            return {}
+        token = scratch / "token"
+        token.touch(mode=0o600)
+        token.write_text(ground.models.admit(self._key, self._pod_uid), encoding="ascii")
+        told: dict[str, Any] = {"relay_url": ground.models.url}
+        if ground.model is not None:
+            told["model"] = ground.model.to_json(ground.limits.get("tokens"), gateway)
+        if ground.task_models:
+            told["models"] = {role: model.to_json(None, gateway) for role, model in ground.task_models.items()}
+        return told
+
     def _shim_sockets(self, scratch: Path) -> list[str]:
         names = (self._ground.environments or {}).get(self._case.kind, ())
         for name in names:
             (scratch / "e" / name).mkdir(parents=True)
-        return [str(scratch / "s" / "c"), *(str(scratch / "e" / name / "shim.sock") for name in names)]
+        own = [] if self._ground.alone else [str(scratch / "s" / "c")]
+        return [*own, *(str(scratch / "e" / name / "shim.sock") for name in names)]
 
     def _driver_environment(self, scratch: Path) -> dict[str, str]:
         case = {"seed": self._key.case.seed, "case_id": self._key.case.case_id, "params": dict(self._ground.params)}
         return {
+            **self._ground.variables,
             "CASEWARDEN_CASE": json.dumps(case),
             "CASEWARDEN_EVIDENCE_SOCKET": str(scratch / "s" / "t"),
             "CASEWARDEN_ENVIRONMENTS": str(scratch / "e"),
@@ -206,6 +244,12 @@ async def _reap(process: asyncio.subprocess.Process) -> None:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 def _python() -> str:

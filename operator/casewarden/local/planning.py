@@ -38,11 +38,19 @@ def pack_of(name: str) -> str:
 
 
 async def make_plan(
-    pack: str, seeds: Sequence[int], params: Mapping[str, Any], families: Sequence[str]
+    pack: str,
+    seeds: Sequence[int],
+    params: Mapping[str, Any],
+    families: Sequence[str],
+    variables: Mapping[str, str] | None = None,
 ) -> tuple[Plan, bytes]:
-    """Return the plan and its canonical text; ``PlanFailed`` says why there is none."""
+    """Return the plan and its canonical text; ``PlanFailed`` says why there is none.
+
+    ``variables`` are put into the task's environment.
+    """
     asked = json.dumps({"seeds": list(seeds), "params": dict(params), "families": list(families)})
-    first, second = await asyncio.gather(_ask(pack, asked), _ask(pack, asked))
+    known = dict(variables or {})
+    first, second = await asyncio.gather(_ask(pack, asked, known), _ask(pack, asked, known))
     if first != second:
         digests = " and ".join(sha256_bytes(text)[:12] for text in (first, second))
         message = f"{pack} made two plans ({digests}) of the same seeds: cases may depend on nothing but the seed"
@@ -55,12 +63,12 @@ async def make_plan(
         raise PlanFailed(RunReason.PLAN_REFUSED, f"plan: {where}: {detail['msg']}") from None
 
 
-async def _ask(pack: str, asked: str) -> bytes:
+async def _ask(pack: str, asked: str, variables: Mapping[str, str]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="cw-plan-") as scratch:
         message = Path(scratch, "message")
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "casewarden_sdk", pack, "plan"),
-            env={**os.environ, "CASEWARDEN_PLAN": asked, "CASEWARDEN_TERMINATION_LOG": str(message)},
+            env={**os.environ, **variables, "CASEWARDEN_PLAN": asked, "CASEWARDEN_TERMINATION_LOG": str(message)},
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

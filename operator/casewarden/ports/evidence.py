@@ -31,6 +31,12 @@ class Evidence(Protocol):
     async def index(self, run_uid: str) -> list[dict[str, Any]]:
         """Return every ``sealed.json`` and bundle of a run, one document each."""
 
+    async def bundle(self, run_uid: str, path: str, *, partial: bool) -> tuple[str, bytes] | None:
+        """Return the bundle of an attempt, or what is left of one that never sealed; None where there is none.
+
+        That is the SHA-256 of its bytes, and its tar archive. ``path`` is ``<seed>/<case>/<repeat>/<attempt>``.
+        """
+
     async def workspace(self, namespace: str, digest: str) -> bytes | None:
         """Return an uploaded workspace (tar.zst), or None."""
 
@@ -45,6 +51,7 @@ class MemoryEvidence:
         self.seals: dict[tuple[str, int, str, int], dict[str, Any]] = {}
         self.files: dict[tuple[str, str], bytes] = {}
         self.workspaces: dict[tuple[str, str], bytes] = {}
+        self.bundles: dict[tuple[str, str, bool], tuple[str, bytes]] = {}
         self.away = False
         self.lookups = 0
 
@@ -81,6 +88,11 @@ class MemoryEvidence:
             for key, document in sorted(self.seals.items())
             if key[0] == run_uid
         ]
+
+    async def bundle(self, run_uid: str, path: str, *, partial: bool) -> tuple[str, bytes] | None:
+        """See ``Evidence``."""
+        self._check()
+        return self.bundles.get((run_uid, path, partial))
 
     async def workspace(self, namespace: str, digest: str) -> bytes | None:
         """See ``Evidence``."""

@@ -36,13 +36,14 @@ def make_app(
     limits: Limits | None = None,
     metrics: RelayMetrics | None = None,
     endpoints: Mapping[str, Endpoint] | None = None,
-    keys: Path | None = None,
+    keys: Path | Mapping[str, str] | None = None,
     unready: Callable[[], str | None] = lambda: None,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> web.Application:
     """Put the service together. It needs a running loop only when it is served; the store stays the caller's.
 
-    ``keys`` is a folder with a folder for each endpoint that has a Secret; ``unready`` says why it cannot serve yet.
+    ``keys`` is a folder with a folder for each endpoint that has a Secret, or the keys themselves by endpoint;
+    ``unready`` says why it cannot serve yet.
     """
     metrics = metrics or RelayMetrics()
     auth = Authenticator(reviewer, operator_user=operator_user, monotonic=monotonic)

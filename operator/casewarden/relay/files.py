@@ -7,7 +7,8 @@ from typing import Any
 
 from aiohttp import web
 
-from casewarden.core.evidence import AUDIT, META, PLAN, RUN_FILES, run_key
+from casewarden.core.agentbench import FILES as AGENTBENCH_FILES
+from casewarden.core.evidence import AUDIT, META, MUTANTS, PLAN, RUN_FILES, run_key
 from casewarden.relay.context import Context, body_pieces, namespace_of, read_body, refuse_announced, run_uid_of
 from casewarden.relay.refusal import Refusal
 
@@ -76,7 +77,7 @@ class FileCalls:
 
 def _file_name(request: web.Request) -> str:
     name = request.match_info["name"]
-    if name not in (*RUN_FILES, AUDIT):
+    if name not in (*RUN_FILES, *AGENTBENCH_FILES, AUDIT, MUTANTS):
         raise Refusal(404, "NotFound", f"a run has no file {name!r}; its files are {', '.join(RUN_FILES)}")
     return name
 

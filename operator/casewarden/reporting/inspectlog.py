@@ -123,16 +123,19 @@ def _header(run: ReportedRun) -> dict[str, Any]:
 
 
 def _usage(run: ReportedRun) -> dict[str, Any]:
-    model = ((run.spec.get("candidate") or {}).get("model") or {}).get("name")
-    if not run.usage or model is None:
-        return {}
-    prompt, completion = int(run.usage["promptTokens"]), int(run.usage["completionTokens"])
-    found: dict[str, Any] = {
-        "input_tokens": prompt, "output_tokens": completion, "total_tokens": prompt + completion,
-    }  # fmt: skip
-    if run.usage.get("cost") is not None:
-        found["total_cost"] = float(run.usage["cost"])
-    return {model: found}
+    """Return what was used by name of model, in Inspect's words."""
+    found: dict[str, dict[str, int]] = {}
+    asked = {**(run.spec.get("task") or {}).get("models", {})}
+    own = (run.spec.get("candidate") or {}).get("model")
+    usage = run.usage or {}
+    pairs = [(own, usage), *((asked.get(role), sums) for role, sums in (usage.get("models") or {}).items())]
+    for model, sums in pairs:
+        if model is not None and sums.get("model_calls"):
+            total = found.setdefault(str(model["name"]), {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0})
+            total["input_tokens"] += sums["prompt_tokens"]
+            total["output_tokens"] += sums["completion_tokens"]
+            total["total_tokens"] += sums["prompt_tokens"] + sums["completion_tokens"]
+    return found
 
 
 def _sample(run: ReportedRun, case: ReportedCase, content: Any, rows: Sequence[Row]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from casewarden.core.usage import usage_in_words
 from casewarden.reporting.run import ReportedCase, ReportedRun
 from casewarden_sdk.contract import PASSED
 
@@ -35,6 +36,7 @@ def to_junit(runs: Sequence[ReportedRun]) -> bytes:
         facts = {
             "task": run.task, "candidate": run.candidate, "uid": run.uid, "evidence": run.digest,
             "valid": str(run.is_valid).lower(), "score": run.score.get("score"),
+            "models": None if run.usage is None else usage_in_words(run.usage),
         }  # fmt: skip
         for name, value in facts.items():
             if value is not None:

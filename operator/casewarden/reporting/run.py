@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
+from casewarden.core.in_words import beside_the_score
+from casewarden.core.intervals import shown_interval, shown_statistics
 from casewarden.core.model import CaseKey
+from casewarden.core.statistics import Observed
 from casewarden_sdk.contract import AGENT_ERROR, ENVIRONMENT_ERROR, FAILED, PASSED
 
 __all__ = ["NOT_ASSESSED", "ORDER", "ReportedCase", "ReportedRun", "candidate_of", "reported_run"]
@@ -38,7 +42,10 @@ class ReportedCase:
 
 @dataclass(frozen=True, slots=True)
 class ReportedRun:
-    """A finished run. ``floor``, ``interval`` and ``usage`` are empty where nothing is known of them."""
+    """A finished run. ``beside`` is what its status has beside the score: interval, statistics, floor, comparisons.
+
+    ``floor`` and ``interval`` are empty where there is none.
+    """
 
     name: str
     namespace: str
@@ -55,7 +62,9 @@ class ReportedRun:
     excluded: tuple[Mapping[str, Any], ...] = ()
     floor: Mapping[str, Any] = field(default_factory=dict)
     interval: Mapping[str, Any] = field(default_factory=dict)
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    usage: Mapping[str, Any] | None = None
+    """What its models used, as ``run.json`` has it; None where that has nothing of it."""
+    beside: tuple[tuple[str, str], ...] = ()
 
     @property
     def title(self) -> str:
@@ -100,7 +109,8 @@ def reported_run(
         for planned in plan["cases"]
         for repeat in range(int(spec.get("repeats", 1)))
     ]
-    task, status = plan["task"], status or {}
+    task = plan["task"]
+    status = status or _computed(run, plan, cases)
     return ReportedRun(
         name=str(run["name"]),
         namespace=str(run["namespace"]),
@@ -117,15 +127,25 @@ def reported_run(
         excluded=tuple(plan.get("excluded") or ()),
         floor=status.get("floor") or {},
         interval=status.get("scoreInterval") or {},
-        usage=_usage(status.get("usage"), usage),
+        beside=tuple(beside_the_score(status)),
+        usage=run.get("usage") or usage,
     )
 
 
-def _usage(told: Mapping[str, Any] | None, kept: Mapping[str, Any] | None) -> dict[str, Any]:
-    names = {"promptTokens": "prompt_tokens", "completionTokens": "completion_tokens", "modelCalls": "model_calls",
-             "source": "source", "cost": "cost"}  # fmt: skip
-    found = {name: (told or {}).get(name, (kept or {}).get(of)) for name, of in names.items()}
-    return {name: value for name, value in found.items() if value is not None} if told or kept else {}
+def _computed(run: Mapping[str, Any], plan: Mapping[str, Any], cases: Iterable[ReportedCase]) -> dict[str, Any]:
+    """Return what the status of a run without one would have beside its score."""
+    if not run["score"].get("valid"):
+        return {}
+    weights = {name: Decimal(weight) for name, weight in plan["dimensions"].items()}
+    observed = [
+        Observed(case.key.seed, case.key.case_id, case.key.repeat, {name: bool(x) for name, x in case.checks.items()})
+        for case in cases
+    ]
+    found = {
+        "scoreInterval": shown_interval(weights, observed),
+        "statistics": shown_statistics(weights, observed),
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _own_limits(spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from casewarden.core.model import CaseKey
+from casewarden.core.usage import usage_in_words
 from casewarden.reporting.run import ORDER, ReportedCase, ReportedRun
 from casewarden_sdk.contract import PASSED
 
@@ -65,10 +66,9 @@ def _card(run: ReportedRun) -> str:
         "cases": _counts(run), "excluded": len(run.excluded), "seeds": ", ".join(map(str, run.seeds)),
         "attempts": sum(case.attempts for case in run.cases), "evidence": run.digest,
     }  # fmt: skip
-    if run.floor:
-        facts["floor"] = ", ".join(f"{key} {value}" for key, value in run.floor.items())
-    if run.interval:
-        facts["interval"] = f"{run.interval.get('low')} to {run.interval.get('high')} ({run.interval.get('method')})"
+    if run.usage is not None:
+        facts["models"] = usage_in_words(run.usage)
+    facts |= dict(run.beside)
     terms = "".join(f"<dt>{escaped(key)}</dt><dd>{escaped(value)}</dd>" for key, value in facts.items())
     return f'<article class="card"><h3>{escaped(run.title)}</h3>{shown}<dl>{terms}</dl></article>'
 
@@ -211,7 +211,7 @@ def usage(runs: Sequence[ReportedRun]) -> str:
         each = "" if cost is None or not passed else f"{float(cost) / passed:.6g}"
         rows.append([
             escaped(run.title), escaped(found.get("source", "")),
-            *(f"{int(found.get(name, 0)):,}" for name in ("modelCalls", "promptTokens", "completionTokens")),
+            *(f"{int(found.get(name, 0)):,}" for name in ("model_calls", "prompt_tokens", "completion_tokens")),
             escaped("no price" if cost is None else cost), each,
         ])  # fmt: skip
     if not rows:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from casewarden_sdk.canonical import canonical_equal
+from casewarden_sdk.checks import holds
 from casewarden_sdk.contract import Case, Control, Limits, Pack, Verdict
 from casewarden_sdk.errors import CandidateError, ContractError
 
@@ -51,6 +52,10 @@ class Template:
     default_argv: tuple[str, ...] = ("{python}", "-I", "-B", "main.py")
     sources: tuple[str, ...] = tuple(str(_HERE / name) for name in ("__init__.py", "contract.md"))
     exclusions: Mapping[str, str] = {}
+    grader_checks: Mapping[str, str] = {
+        "sum": "the answer is the sum",
+        "no-fault": "the candidate broke nothing",
+    }
     controls: Sequence[Control] = (
         Control("reference", "reference", {"main.py": _program("reference")}),
         Control("null-agent", "null", {"main.py": _program("null-agent")}),
@@ -89,10 +94,11 @@ class Template:
     def grade(self, case: Case, record: Any) -> Verdict:
         """Judge the record; the answer in it may be any JSON value."""
         (dimension,) = case.dimensions
-        if broken := record["candidate_error"]:
+        broken = record["candidate_error"] or {"reason": "Protocol", "message": "it broke nothing"}
+        if not holds("no-fault", record["candidate_error"] is None):
             return Verdict.agent_error(case, broken["reason"], broken["message"])
         right = {"sum": sum(case.content["numbers"])}
-        if canonical_equal(record["answer"], right):
+        if holds("sum", canonical_equal(record["answer"], right)):
             return Verdict.assessed(case, {dimension: True})
         return Verdict.assessed(case, {dimension: False}, error=f"expected {right}, got {str(record['answer'])[:100]}")
 

@@ -44,6 +44,7 @@ class DurableKv:
     )
     controls: Sequence[Control] = planted.controls()
     exclusions: Mapping[str, str] = {}
+    grader_checks: Mapping[str, str] = grader.CHECKS
 
     def cases(self, seed: int, params: Mapping[str, Any]) -> Sequence[Case]:
         """Return the fifteen cases of ``seed``; this pack has no parameters."""

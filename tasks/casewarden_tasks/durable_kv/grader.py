@@ -5,16 +5,29 @@ Reads case and record and nothing else, and raises on no record: what a candidat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from casewarden_sdk.canonical import canonical
+from casewarden_sdk.checks import holds
 from casewarden_sdk.contract import Case, Verdict
 from casewarden_sdk.errors import CandidateError
 
 from .model import Model
 
-__all__ = ["grade"]
+__all__ = ["CHECKS", "grade"]
+
+CHECKS: Final[Mapping[str, str]] = {
+    "answers": "each response is the model's",
+    "no-answer-missing": "each request has a response",
+    "no-answer-more": "there are no more responses than requests",
+    "ended": "each session came to an end",
+    "no-signal": "a session whose input ended did not die of a signal",
+    "exit-code": "a session whose input ended exited with 0",
+    "nothing-unasked": "a session wrote nothing that was not asked for",
+    "sessions": "the record has the sessions of the case",
+    "no-fault": "the driver saw the candidate break nothing",
+}
 
 _SHOWN: Final = 180  # characters of a value in a diagnostic
 
@@ -82,38 +95,41 @@ def _compare(case: Case, record: _Record) -> None:
         _check_responses(session, answers, record)
         _check_end(session, stop, record)
         count += 1
-    if len(record.sessions) != count:
+    if not holds("sessions", len(record.sessions) == count):
         raise _Wrong(f"the record has {len(record.sessions)} sessions, the case {count}")
-    if fault := record.fault():
-        raise fault
+    fault = record.fault()
+    if not holds("no-fault", fault is None):
+        raise fault or _Wrong("no fault is recorded")
 
 
 def _check_responses(session: int, answers: list[dict[str, Any]], record: _Record) -> None:
     responses = record.responses(session)
     for position, right in enumerate(answers):
         where = f"session {session + 1}, request {position + 1}"
-        if position == len(responses):
+        if not holds("no-answer-missing", position < len(responses)):
             raise record.gap(f"{where} has no response")
+        if position >= len(responses):
+            break
         got = _text(responses[position])
-        if got != canonical(right):
+        if not holds("answers", got == canonical(right)):
             raise _Wrong(f"{where}: expected {canonical(right)[:_SHOWN]}, got {got[:_SHOWN]}")
-    if len(responses) > len(answers):
+    if not holds("no-answer-more", len(responses) <= len(answers)):
         raise _Wrong(f"session {session + 1}: {len(responses)} responses to {len(answers)} requests")
 
 
 def _check_end(session: int, stop: str, record: _Record) -> None:
     """Require a clean end where the session ends with its input; after SIGKILL there is nothing to require."""
     end = record.end(session)
-    if end is None:
+    if not holds("ended", end is not None):
         raise record.gap(f"session {session + 1} has no end")
-    if stop == "kill":
+    if stop == "kill" or end is None:
         return
     where = f"session {session + 1}, at the end of its input"
-    if end.get("signal") is not None:
-        raise CandidateError("Exited", f"{where}: died of signal {_text(end['signal'])[:_SHOWN]}")
-    if _text(end.get("code")) != "0":
+    if not holds("no-signal", end.get("signal") is None):
+        raise CandidateError("Exited", f"{where}: died of signal {_text(end.get('signal'))[:_SHOWN]}")
+    if not holds("exit-code", _text(end.get("code")) == "0"):
         raise CandidateError("Exited", f"{where}: exit code {_text(end.get('code'))[:_SHOWN]}, it must be 0")
-    if _text(end.get("unsolicited")) != "0":
+    if not holds("nothing-unasked", _text(end.get("unsolicited")) == "0"):
         raise CandidateError("Protocol", f"{where}: wrote output that nobody asked for")
 
 

@@ -45,6 +45,7 @@ class SupportRouting:
     )
     controls: Sequence[Control] = planted.controls()
     exclusions: Mapping[str, str] = {}
+    grader_checks: Mapping[str, str] = grader.CHECKS
 
     def cases(self, seed: int, params: Mapping[str, Any]) -> Sequence[Case]:
         """Return the four cases of ``seed``; this pack has no parameters."""

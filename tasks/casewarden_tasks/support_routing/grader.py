@@ -10,10 +10,23 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from casewarden_sdk.canonical import canonical
+from casewarden_sdk.checks import holds
 from casewarden_sdk.contract import Case, Verdict
 from casewarden_sdk.errors import CandidateError
 
-__all__ = ["grade"]
+__all__ = ["CHECKS", "grade"]
+
+CHECKS: Final[Mapping[str, str]] = {
+    "queue": "the ticket is in the queue of its category",
+    "notes": "the note was added, once",
+    "status": "the ticket is closed if it was resolved, else open",
+    "kept-fields": "category and resolution of the ticket are as they were",
+    "other-tickets": "all other tickets are as they were",
+    "finished": "the candidate finished and broke nothing",
+    "no-signal": "its process did not die of a signal after finishing",
+    "exit-code": "its process exited with 0 after finishing",
+    "nothing-unasked": "it wrote nothing that was not asked for",
+}
 
 _MISSING: Final[Mapping[str, Any]] = {}
 _SHOWN: Final = 180  # characters of a value in a diagnostic
@@ -25,8 +38,10 @@ def grade(case: Case, record: Any) -> Verdict:
     fault = _fault(fields)
     final = fields.get("final")
     findings = _compare(case.content, final if isinstance(final, dict) else _MISSING)
-    findings["protocol"] = "" if fault is None and fields.get("finished") is True else "did not finish as it must"
+    finished = holds("finished", fault is None and fields.get("finished") is True)
+    findings["protocol"] = "" if finished else "did not finish as it must"
     checks = {name: not finding for name, finding in findings.items()}
+    fault = None if all(checks.values()) else fault
     error = "; ".join(f"{name}: {finding}" for name, finding in findings.items() if finding)
     return Verdict.assessed(case, checks, error=error if error and fault is None else None, fault=fault)
 
@@ -40,17 +55,17 @@ def _compare(content: Mapping[str, Any], final: Mapping[str, Any]) -> dict[str, 
     bystanders = {name: ticket for name, ticket in final.items() if name != target}
     same = _equal(bystanders, {name: ticket for name, ticket in initial.items() if name != target})
     return {
-        "routing": _differs("the queue is", after.get("queue"), content["routing_rules"][before["category"]]),
-        "notes": _differs("the notes are", after.get("notes"), [*before["notes"], content["note"]]),
-        "closure": _differs("the status is", after.get("status"), "closed" if before["resolved"] else "open"),
-        "scope": _differs("the ticket has", kept, {name: before[name] for name in kept})
-        if same
+        "routing": _differs("queue", "the queue is", after.get("queue"), content["routing_rules"][before["category"]]),
+        "notes": _differs("notes", "the notes are", after.get("notes"), [*before["notes"], content["note"]]),
+        "closure": _differs("status", "the status is", after.get("status"), "closed" if before["resolved"] else "open"),
+        "scope": _differs("kept-fields", "the ticket has", kept, {name: before[name] for name in kept})
+        if holds("other-tickets", same)
         else "other tickets changed",
     }
 
 
-def _differs(what: str, got: Any, right: Any) -> str:
-    if _equal(got, right):
+def _differs(check: str, what: str, got: Any, right: Any) -> str:
+    if holds(check, _equal(got, right)):
         return ""
     return f"{what} {_text(got)[:_SHOWN]}, not {_text(right)[:_SHOWN]}"
 
@@ -62,11 +77,11 @@ def _fault(fields: Mapping[str, Any]) -> CandidateError | None:
         return CandidateError(fault["reason"], fault["message"])
     if fields.get("finished") is not True or not isinstance(end, dict):
         return None
-    if end.get("signal") is not None:
-        return CandidateError("Exited", f"after finishing: died of signal {_text(end['signal'])[:_SHOWN]}")
-    if _text(end.get("code")) != "0":
+    if not holds("no-signal", end.get("signal") is None):
+        return CandidateError("Exited", f"after finishing: died of signal {_text(end.get('signal'))[:_SHOWN]}")
+    if not holds("exit-code", _text(end.get("code")) == "0"):
         return CandidateError("Exited", f"after finishing: exit code {_text(end.get('code'))[:_SHOWN]}, it must be 0")
-    if _text(end.get("unsolicited")) != "0":
+    if not holds("nothing-unasked", _text(end.get("unsolicited")) == "0"):
         return CandidateError("Protocol", "after finishing: wrote output that nobody asked for")
     return None
 

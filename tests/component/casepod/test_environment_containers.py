@@ -53,6 +53,33 @@ async def test_a_command_that_takes_too_long_or_says_too_much_is_killed(scratch)
         assert (loud.output_limit, loud.timed_out) == (True, False)
 
 
+async def test_a_program_goes_on_running_while_it_is_talked_to(scratch):
+    program = (
+        "import sys; print('ready', file=sys.stderr, flush=True)\n"
+        "for line in sys.stdin.buffer: sys.stdout.buffer.write(line.upper()); sys.stdout.buffer.flush()"
+    )
+    async with environment(scratch) as shell, await shell.open(python(program)) as running:
+        assert await running.until_said(b"ready\n", 20)
+        for word in (b"one\n", b"two\n"):
+            assert await running.send(word)
+            assert await running.receive(20) == word.upper()
+        with pytest.raises(asyncio.TimeoutError):
+            await running.receive(0.01)
+        assert running.exit is None
+        await running.close()
+        assert running.exit is not None
+        assert (running.exit.signal, await running.receive(5), await running.send(b"x")) == (9, b"", False)
+
+
+async def test_a_running_program_that_ends_says_how_and_one_that_says_too_much_is_killed(scratch):
+    async with environment(scratch) as shell:
+        ended = await shell.open(python("import sys; print('a'); sys.exit('never ready')"))
+        assert await ended.until_said(b"I am ready", 20) is False
+        assert ((await ended.wait(20)).code, ended.errors(), await ended.receive(20)) == (1, b"never ready\n", b"a\n")
+        loud = await shell.open(python("while True: print('x' * 999)"), max_bytes=10_000)
+        assert (await loud.wait(20)).output_limit
+
+
 async def test_files_go_in_and_out(scratch):
     async with environment(scratch) as shell:
         path = str(scratch / "file")
@@ -63,6 +90,28 @@ async def test_files_go_in_and_out(scratch):
             await shell.get(path, max_bytes=1)
         with pytest.raises(EnvironmentFailure):
             await shell.get(str(scratch / "nope"))
+
+
+async def test_the_shim_tells_what_files_there_are_and_follows_no_link(scratch):
+    folder = scratch / "folder"
+    folder.mkdir()
+    (folder / "file").write_text("12345")
+    (folder / "link").symlink_to("/etc")
+    async with environment(scratch) as shell:
+        found = {Path(item.path).name: item for item in await shell.stat([str(folder), str(scratch / "nothing")])}
+        assert set(found) == {"folder", "file", "link"}
+        assert (found["file"].size, found["link"].link) == (5, "/etc")
+        assert found["file"].changed == (folder / "file").stat().st_ctime_ns
+        assert found["file"].mode == (folder / "file").stat().st_mode
+
+
+async def test_from_the_moment_that_the_agent_is_said_to_act_what_fails_is_its_doing(scratch):
+    async with environment(scratch) as shell:
+        with pytest.raises(EnvironmentFailure):
+            await shell.exec(["/no/such"])
+        shell.acts()
+        with pytest.raises(CandidateError, match="SandboxKilled"):
+            await shell.exec(["/no/such"])
 
 
 async def test_a_sweep_ends_what_a_command_left_behind(scratch):
@@ -139,6 +188,19 @@ async def test_a_container_that_dies_in_an_action_of_the_agents_is_the_agents(sc
     fake.close()
     with pytest.raises(error, match="'shell' is gone"):
         await running
+
+
+@pytest.mark.parametrize(("agent", "error"), [(True, CandidateError), (False, EnvironmentFailure)])
+async def test_a_container_that_is_lost_with_a_running_program_is_the_agents_once_it_acted(scratch, agent, error):
+    connecting = asyncio.ensure_future(Environment.connect("shell", str(scratch / "shim.sock"), 10, loss_grace=0.0))
+    fake = await FakeShim.dial(scratch / "shim.sock")
+    opening = asyncio.ensure_future((await connecting).open(["server"], agent=agent))
+    await fake.answer("start", session=1, pid=2)
+    server = await opening
+    fake.close()
+    with pytest.raises(error, match="'shell' is gone"):
+        await server.receive(10)
+    await server.close()
 
 
 async def test_a_container_that_never_comes_is_the_environments(scratch):

@@ -88,6 +88,25 @@ async def test_the_unchanged_openai_client_works_through_the_gateway(bench: Mode
     assert usage == {"prompt_tokens": 44, "completion_tokens": 28, "model_calls": 4, "source": "reported"}
 
 
+async def test_a_runs_headers_go_with_every_call_and_the_key_is_the_relays(bench: ModelBench, scratch: Path) -> None:
+    headers = {"anthropic-beta": "tools-2"}
+    async with using(bench, scratch, "echo", headers=headers) as recorder:
+        await recorder.hello()
+        session = await recorder.start(CLIENT)
+        assert await ask(recorder, session) == "echo: hello there"
+    assert bench.models.stats.headers[0]["anthropic-beta"] == "tools-2"
+    assert bench.models.stats.keys == ["sk-1"]
+
+
+async def test_a_run_cannot_put_a_key_of_its_own_before_the_relays(bench: ModelBench, scratch: Path) -> None:
+    async with using(bench, scratch, "echo", headers={"authorization": "Bearer mine"}) as recorder:
+        await recorder.hello()
+        session = await recorder.start(CLIENT)
+        await recorder.ask("send", b'{"model": "x", "messages": []}', session=session)
+        refusal = await recorder.refused("receive", session=session, seconds=20)
+    assert (refusal.reason, bench.models.stats.calls) == ("BadRequest", 0)
+
+
 async def test_the_program_reaches_nothing_but_the_gateway(bench: ModelBench, scratch: Path) -> None:
     program = f"""
 import os, socket
@@ -141,11 +160,17 @@ async def played(case: Case, scratch: Path, recorder: Bench) -> dict[str, object
     return decode_termination((scratch / "message").read_text())
 
 
+OWN = {"openai": {}, "anthropic": {"endpoint": "claude", "dialect": "anthropic"}}
+
+
+@pytest.mark.parametrize("dialect", OWN)
 @pytest.mark.parametrize("case", SUPPORT, ids=lambda case: case.id)
-async def test_a_model_plays_support_routing_by_calling_functions(case: Case, scratch: Path) -> None:
+async def test_a_model_plays_support_routing_by_calling_functions(case: Case, scratch: Path, dialect: str) -> None:
     async with (
         model_bench(scratch, case.id) as bench,
-        recording(case, scratch, real_shim=False, candidate=None, **bench.attempt("support")) as recorder,
+        recording(
+            case, scratch, real_shim=False, candidate=None, **bench.attempt("support", **OWN[dialect])
+        ) as recorder,
     ):
         told = await played(case, scratch, recorder)
     assert (told["status"], told["checks"]) == ("passed", "11111")
@@ -205,3 +230,96 @@ async def test_every_failure_of_a_server_is_its_own(scratch: Path, source: str, 
     async with recording(case, scratch, **settings) as recorder:
         told = await played(case, scratch, recorder)
     assert (told["status"], told["reason"]) == ("agent_error", reason)
+
+
+AGENT = """
+import http.server as h, json, sys
+COUNT = [0]
+class H(h.BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        COUNT[0] += 1
+        status, answer = play(COUNT[0], self.path, self.headers, asked)
+        data = json.dumps(answer).encode()
+        self.send_response(status); self.send_header("Content-Length", str(len(data))); self.end_headers()
+        self.wfile.write(data)
+    def log_message(self, *_): pass
+def main(): h.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), H).serve_forever()
+"""
+
+
+async def say(recorder: Bench, *messages: dict[str, object]) -> dict[str, object]:
+    session = (await recorder.ask("start", argv=None))[0]["session"]
+    payload = json.dumps({"messages": list(messages)}).encode()
+    return json.loads((await recorder.ask("action", payload, session=session))[1])
+
+
+def http_agent(play: str, scratch: Path, **interface: object) -> dict[str, object]:
+    own = server(free_port(), f"{AGENT}{play}\nmain()\n", scratch)
+    prompter = {"name": "role_content_dict", "args": {}}
+    own["agent"] = {
+        "path": "/", "headers": {}, "body": {}, "prompter": prompter, "return_format": "{response}", **interface,
+    }  # fmt: skip
+    return own
+
+
+async def test_a_server_with_agentbenchs_interface_is_asked_in_its_words(scratch: Path) -> None:
+    play = "def play(n, path, headers, asked): return 200, {'said': [path, headers['X-Team'], asked]}"
+    agent = http_agent(
+        play, scratch, path="/act?now", headers={"X-Team": "blue"}, body={"mode": "fast"},
+        prompter={"name": "prompt_string", "args": {"suffix": "ME:"}}, return_format="<{response[said]}>",
+    )  # fmt: skip
+    async with recording(CASE, scratch, candidate=agent) as recorder:
+        assert (await recorder.hello())["candidate"] == "server"
+        answer = await say(recorder, {"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"})
+    asked = {"mode": "fast", "prompt": "USER: hi\n\nAGENT: ho\n\nME:"}
+    assert answer == {"role": "assistant", "content": f"<{['/act?now', 'blue', asked]}>"}
+
+
+@pytest.mark.parametrize(
+    ("play", "reason"),
+    [
+        ("return (500, 'oops') if n < 3 else (200, 'third')", None),
+        ("return 500, 'oops'", "ServerError"),
+        ("return 500, 'the Prompt is too Long'", "ContextLimit"),
+        ("return 200, {'other': 1}", "Protocol"),
+    ],
+)
+async def test_an_http_agent_is_asked_three_times_and_its_context_limit_is_known_by_its_words(
+    scratch: Path, monkeypatch: pytest.MonkeyPatch, play: str, reason: str | None
+) -> None:
+    monkeypatch.setattr("casewarden.casepod.chat._AGENT_PAUSES", (0.0, 0.0))
+    form = "{response[text]}" if reason == "Protocol" else "{response}"
+    agent = http_agent(f"def play(n, path, headers, asked): {play}", scratch, return_format=form)
+    async with recording(CASE, scratch, candidate=agent) as recorder:
+        await recorder.hello()
+        if reason is None:
+            assert (await say(recorder, {"role": "user", "content": "hi"}))["content"] == "third"
+            return
+        session = (await recorder.ask("start", argv=None))[0]["session"]
+        payload = b'{"messages": [{"role": "user", "content": "hi"}]}'
+        refusal = await recorder.refused("action", payload, session=session)
+    assert (refusal.party, refusal.reason) == ("candidate", reason)
+
+
+@pytest.mark.parametrize(
+    ("prompter", "asked", "answer"),
+    [
+        ({"name": "claude", "args": {}}, {"prompt": "Human: hi\n\nAssistant:"}, "echo: Human: hi\n\nAssistant:"),
+        (
+            {"name": "role_content_dict", "args": {"agent_role": "assistant"}},
+            {"messages": [{"role": "user", "content": "hi"}]}, "echo: hi",
+        ),
+        ({"name": "openai-chat", "args": {}}, {"messages": [{"role": "user", "content": "hi"}]}, "echo: hi"),
+    ],
+)  # fmt: skip
+async def test_a_model_is_asked_by_its_prompter(
+    scratch: Path, prompter: dict[str, object], asked: dict[str, object], answer: str
+) -> None:
+    async with (
+        model_bench(scratch, CASE.id) as bench,
+        recording(CASE, scratch, real_shim=False, candidate=None, **bench.attempt("x", prompter=prompter)) as recorder,
+    ):
+        await recorder.hello()
+        assert (await say(recorder, {"role": "user", "content": "hi"}))["content"] == answer
+    assert bench.models.stats.bodies == [{**asked, "model": "x"}]

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from support.audit_evidence import AUDIT_UID, AuditFolder
 from support.evidence import UID, finished_run
 
@@ -244,6 +248,7 @@ async def test_show_has_the_verdict_the_transcript_the_states_and_the_pod(cli: A
     assert "-> [1, 2]" in ran.out
     assert "<- base64" in ran.out
     assert "state end" in ran.out
+    assert "state table\na |##|\nb |# |\n" in ran.out
     assert (await cli.on_cluster("show", "small-run", "restart", "--seed", "41", "-o", "json")).json["attempt"] == 1
 
 
@@ -330,15 +335,12 @@ async def test_without_a_kubeconfig_it_says_what_to_set(cli: Any) -> None:
     assert "give --kubeconfig or set KUBECONFIG" in ran.err
 
 
-async def test_a_report_of_a_run_has_its_floor_its_interval_and_what_its_model_used(cli: Any) -> None:
-    used = {"promptTokens": 900, "completionTokens": 100, "modelCalls": 7, "source": "reported", "cost": "0.6"}
-    interval = {"low": "0.5", "high": "0.75", "method": "bootstrap", "families": 4}
-    await fill(cli, usage=used, scoreInterval=interval, floor={"nullAgent": "0.25", "reference": "1"})
+async def test_a_report_of_a_run_has_its_floor_and_ceiling(cli: Any) -> None:
+    await fill(cli, floor={"nullAgent": "0.25", "reference": "1"})
     page = cli.folder / "report.html"
     assert (await cli.on_cluster("report", "small-run", "-o", str(page))).code == 0
     text = page.read_text()
-    assert "score 0.625, interval 0.5 to 0.75, null agent 0.25, reference 1, of 1" in text
-    assert "<td class=n>0.6</td><td class=n>0.2</td>" in text
+    assert "score 0.625, null agent 0.25, reference 1, of 1" in text
     assert "1 transcripts are in this report." in text
 
 
@@ -367,3 +369,73 @@ async def test_what_is_not_over_has_no_report(cli: Any) -> None:
     ran = await cli.on_cluster("report", "kv")
     assert ran.code != 0
     assert "EvalRun kv is not over" in ran.err
+
+
+def keys(cli: Any, name: str = "key") -> tuple[str, str]:
+    """Write a private and a public key, and return their paths."""
+    private = Ed25519PrivateKey.generate()
+    cli.write(name, private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode())
+    public = private.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    return str(cli.folder / name), cli.write(f"{name}.pub", public.decode())
+
+
+async def test_what_was_verified_is_signed_and_the_signature_vouches_for_a_copy(cli: Any) -> None:
+    await fill(cli)
+    private, public = keys(cli)
+    kept, statement = str(cli.folder / "kept"), str(cli.folder / "small.intoto.jsonl")
+    ran = await cli.on_cluster("verify", "small-run", "--keep", kept, "--sign", private, "--statement", statement)
+    assert (ran.code, "FAILED is signed in" in ran.err) == (0, True)
+    ran = await cli("verify", kept, "--statement", statement, "--signed-by", public)
+    assert (ran.code, "authenticated by the signature of its statement" in ran.out) == (0, True)
+
+    (cli.folder / "kept/results.jsonl").write_bytes(b"")
+    (cli.folder / "kept/run.json").write_bytes(b"{}\n")
+    ran = await cli("verify", kept, "--statement", statement, "--signed-by", public)
+    assert (ran.code, "run.json: has the digest" in ran.out) == (2, True)
+
+
+async def test_another_key_or_another_payload_is_no_signature(cli: Any) -> None:
+    await fill(cli)
+    private, public = keys(cli)
+    _, other = keys(cli, "other")
+    statement = cli.folder / "small-run.intoto.jsonl"
+    await cli.on_cluster("verify", "small-run", "--sign", private)
+    of = ("verify", "small-run", "--statement", str(statement), "--signed-by")
+    assert "is not signed by" in (await cli.on_cluster(*of, other)).err
+
+    envelope = json.loads(statement.read_bytes())
+    payload = base64.b64decode(envelope["payload"]).replace(b'"FAILED"', b'"PASSED"')
+    statement.write_text(json.dumps({**envelope, "payload": base64.b64encode(payload).decode()}))
+    assert "is not signed by" in (await cli.on_cluster(*of, public)).err
+    for text in ("", "{}", '{"payload": 1, "payloadType": 2, "signatures": [3]}'):
+        statement.write_text(text)
+        ran = await cli.on_cluster(*of, public)
+        assert (ran.code, "is no DSSE envelope" in ran.err) == (2, True)
+
+
+async def test_nothing_is_signed_that_nothing_vouches_for(cli: Any) -> None:
+    await fill(cli)
+    private, public = keys(cli)
+    await cli.on_cluster("verify", "small-run", "--keep", str(cli.folder / "kept"))
+    ran = await cli("verify", str(cli.folder / "kept"), "--sign", private)
+    assert (ran.code, "nothing vouches for the evidence" in ran.err) == (2, True)
+    ran = await cli.on_cluster("verify", "small-run", "--sign", public)
+    assert "is no private key in PEM" in ran.err
+    assert not list(cli.folder.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--sign", "k", "--signed-by", "k"), "give one of them"),
+        (("--signed-by", "k"), "give --statement"),
+        (("--statement", "s"), "give --sign with a private key"),
+        (("--signed-by", "k", "--statement", "s", "--digest", "d"), "leave --digest out"),
+    ],
+)
+async def test_options_of_signatures_that_do_not_go_together_are_refused(
+    cli: Any, options: tuple[str, ...], said: str
+) -> None:
+    ran = await cli.on_cluster("verify", "small-run", *options)
+    assert (ran.code, said in ran.err) == (2, True)
+    assert cli.api.calls == []

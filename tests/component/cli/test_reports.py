@@ -39,7 +39,7 @@ def test_the_report_has_the_transcript_of_what_failed(folder: Path, tmp_path: Pa
     (first, *rest) = data["cases"]
     assert first[:5] == [0, 17, "restart", 0, "failed"]
     assert first[9] == 2
-    assert [row[2:] for row in data["transcripts"][first[10]]] == [["in", "[1, 2]"], ["out", "base64 MyD/"]]
+    assert [row[2:] for row in data["transcripts"][first[10]]][:2] == [["in", "[1, 2]"], ["out", "base64 MyD/"]]
     assert all(item[10] is None for item in rest)
 
 

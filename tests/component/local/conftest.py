@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from casewarden.api.endpoint import Endpoint
 from casewarden.api.evalrun import EvalRun
 from casewarden.local.run import LocalResult, Options, run_evalrun
 from casewarden_sdk.workspace import WorkspaceFile, workspace_of
@@ -34,12 +35,15 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runner:
         pack: str = "support.packs:PACK",
         files: dict[str, str] | Sequence[WorkspaceFile] | None = None,
         seen: list[Any] | None = None,
+        endpoints: dict[str, str] | None = None,
+        keys: dict[str, str] | None = None,
         **spec: Any,
     ) -> LocalResult:
         if isinstance(files, dict):
             files = workspace_of((name, text.encode()) for name, text in files.items())
             spec.setdefault("candidate", {"program": {"workspace": {"configMap": "agent"}}})
-        options = Options(tmp_path / "store", pack, files, None if seen is None else seen.append)
+        made = {name: Endpoint(url=url, retry_seconds=1) for name, url in (endpoints or {}).items()}
+        options = Options(tmp_path / "store", pack, files, made, keys or {}, None if seen is None else seen.append)
         return await run_evalrun(eval_run(**spec), options)
 
     return run_it

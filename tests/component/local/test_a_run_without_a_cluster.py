@@ -104,6 +104,9 @@ async def test_limits_of_the_run_reach_the_candidate(run):
     assert "more than its 1 s" in result.status["failures"][0]["error"]
 
 
+ROOT = {"pack": "casewarden_tasks.agentbench_os:PACK", "candidate": {"control": "reference"}}
+
+
 @pytest.mark.parametrize(
     ("spec", "type_", "reason", "message"),
     [
@@ -113,9 +116,10 @@ async def test_limits_of_the_run_reach_the_candidate(run):
         ({"pack": "support.packs:UNSTABLE"}, "Planned", "PlanUnstable", "made two plans"),
         ({"pack": "no.such.module:PACK"}, "Planned", "PlanFailed", "No module named"),
         ({"pack": "support.packs:NOPE"}, "Planned", "PlanFailed", "has no NOPE"),
+        ({**ROOT, "seeds": {"values": [0]}}, "Planned", "PlanRefused", "its agent is root of a container"),
         ({"pack": None, "task": {"image": "x:1"}}, "Accepted", "UnknownTask", "name the pack instead"),
-        ({"candidate": {"server": SERVER}}, "Accepted", "InvalidSpec", "spec.candidate.server: a local run"),
-        ({"candidate": {"model": MODEL}}, "Accepted", "InvalidSpec", "spec.candidate.model: a local run"),
+        ({"candidate": {"server": SERVER}}, "Planned", "PlanRefused", "the task takes no servers"),
+        ({"candidate": {"model": MODEL}}, "Accepted", "UnknownEndpoint", "spec.candidate.model.endpoint"),
         ({"candidate": {"program": {"workspace": {"configMap": "a"}}}}, "Accepted", "WorkspaceMissing", "are not here"),
     ],
 )

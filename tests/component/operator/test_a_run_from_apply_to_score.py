@@ -81,10 +81,10 @@ async def test_a_malformed_spec_is_refused_with_field_value_and_cure() -> None:
 
 async def test_what_a_later_version_brings_is_not_yet() -> None:
     async with a_stage() as stage, stage.operator():
-        stage.apply(a_run(baseline={"evalRun": "x"}))
+        stage.apply(a_run(aggregation="agentbench-oa/v1"))
         await stage.finished()
         assert stage.condition("Accepted")["reason"] == "NotYet"
-        assert "spec.baseline" in stage.condition("Accepted")["message"]
+        assert "spec.aggregation" in stage.condition("Accepted")["message"]
         assert not stage.api.all("pods")
 
 

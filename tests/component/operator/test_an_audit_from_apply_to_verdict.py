@@ -142,6 +142,7 @@ async def test_a_run_that_wants_a_warning_says_that_there_is_no_audit_and_runs()
         await stage.finished()
         audited = stage.condition("Audited")
         assert (audited["status"], audited["reason"]) == ("False", "NotAudited")
+        await stage.until(lambda: [e for e in stage.api.all("events") if e["reason"] == "NotAudited"], what="the Event")
 
 
 async def test_an_audit_takes_its_runs_along_and_follows_suspend_and_parallelism() -> None:

@@ -14,7 +14,12 @@ from casewarden.core.scoring import CaseResult, weighted_dimensions
 from casewarden_sdk.contract import AGENT_ERROR, Control, Pack, Verdict, check_bits
 from casewarden_sdk.testing import play
 
-FOLDERS = sorted(path.parent.name for path in Path(casewarden_tasks.__file__).parent.glob("*/__init__.py"))
+# Those of AgentBench act upon environment containers, and are audited on a cluster.
+FOLDERS = sorted(
+    path.parent.name
+    for path in Path(casewarden_tasks.__file__).parent.glob("*/__init__.py")
+    if not path.parent.name.startswith("agentbench_")
+)
 PACKS: dict[str, Pack] = {name: importlib.import_module(f"casewarden_tasks.{name}").PACK for name in FOLDERS}
 FAULTS = [(name, control.name) for name, pack in PACKS.items() for control in pack.controls if control.kind == "fault"]
 SEEDS = (17, 20261130)

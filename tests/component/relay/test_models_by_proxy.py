@@ -44,7 +44,7 @@ from casewarden.relay.models.usage import UsageReader
 async def main():
     upstream = Upstream(Endpoint(url=sys.argv[1]), None)
     try:
-        answer = await upstream.attempt("chat/completions", b"{}", stream=False, reader=UsageReader(10), begin=None)
+        answer = await upstream.attempt("chat/completions", b"{}", {}, stream=False, reader=UsageReader(10), begin=None)
         print(answer.status)
     except TryAgain as error:
         print(error)

@@ -95,14 +95,14 @@ def test_inspect_reads_its_log(tmp_path: Path) -> None:
         file.write_bytes(to_inspect(found, lambda item: ({"id": item.key.case_id}, rows(*HOSTILE))))
         files.append(str(file))
 
-    used = {"promptTokens": 900, "completionTokens": 100, "modelCalls": 7, "source": "reported", "cost": "0.25"}
+    used = {"prompt_tokens": 900, "completion_tokens": 100, "model_calls": 7, "source": "reported", "cost": "0.25"}
     spec = {"repeats": 1, "candidate": {"model": {"endpoint": "team", "name": "qwen3"}}}
     write("valid", run(cases[:3], usage=used, spec=spec))
     write("invalid", run(cases))
     valid, invalid = read(INSPECT, READ, *files)
     assert (valid["status"], valid["task"], valid["evidence"]) == ("success", "small", "sha256:" + "0" * 64)
     assert valid["scores"]["casewarden"][2] == {"score": 0.3333}
-    assert (valid["model"], valid["usage"]) == ("qwen3", {"qwen3": [900, 100, 1000, 0.25]})
+    assert (valid["model"], valid["usage"]) == ("qwen3", {"qwen3": [900, 100, 1000, None]})
     assert invalid["usage"] == {}
     assert invalid["status"] == "error"
     assert "1 of 4 cases" in invalid["error"]

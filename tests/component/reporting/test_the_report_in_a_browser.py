@@ -78,7 +78,7 @@ async def test_a_transcript_is_reached_and_read_by_keyboard_alone(page: Page, tm
 
 
 async def test_both_themes_can_be_read(page: Page, tmp_path: Path) -> None:
-    used = {"modelCalls": 3, "promptTokens": 20, "completionTokens": 10, "source": "reported", "cost": "0.5"}
+    used = {"model_calls": 3, "prompt_tokens": 20, "completion_tokens": 10, "source": "reported", "cost": "0.5"}
     await page.open(written(tmp_path, many(60), "hello", usage=used))
     contrast = """(() => {
         const light = (text) => text.match(/[0-9.]+/g).slice(0, 3).map(Number).map((v) => v / 255)

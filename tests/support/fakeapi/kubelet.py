@@ -7,7 +7,10 @@ it tells, and seals nothing once it was told to stop.
 from __future__ import annotations
 
 import asyncio
+import base64
+import contextlib
 import json
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -18,8 +21,13 @@ from casewarden.api.attempt import TerminationMessage
 from casewarden.api.names import LABEL_ROLE
 from casewarden.core.model import AttemptKey, CaseKey
 from casewarden.ports.evidence import MemoryEvidence
+from casewarden_sdk.aggregate import aggregate_lines
+from casewarden_sdk.bundle import pack_bundle
 from casewarden_sdk.canonical import canonical, sha256_bytes
-from casewarden_sdk.plan import build_plan, plan_lines
+from casewarden_sdk.checks import mutants_of, mutated_fingerprint
+from casewarden_sdk.fingerprint import grader_fingerprint
+from casewarden_sdk.plan import build_plan, pack_lines, plan_lines
+from casewarden_sdk.regrading import GRADE_PREFIX
 
 from .server import FakeApi, Object
 
@@ -51,7 +59,10 @@ class Kubelet:
         self.attempts: Counter[AttemptKey] = Counter()
         self.running: set[str] = set()
         self.most_running = 0
-        self.plans = 0
+        self.plans = self.aggregates = self.aggregates_lost = 0
+        self.gradings = 0
+        self.regrade: Callable[[str, dict[str, Any]], str] = lambda control, seal: seal["status"]
+        self.mutant: Callable[[str, str, str, str], str] = lambda check, how, control, status: status
         self.plan_again: Callable[[dict[str, Any]], dict[str, Any]] = lambda plan: plan
         self.images = "registry.example/x@sha256:" + "1" * 64
         self.others: dict[str, str] = {}
@@ -65,7 +76,8 @@ class Kubelet:
 
     def _on_event(self, type_: str, plural: str, item: Object) -> None:
         if plural == "pods" and type_ == "ADDED":
-            play = self._plan if item["metadata"]["labels"].get(LABEL_ROLE) == "plan" else self._case
+            roles = {"plan": self._plan, "grade": self._grade, "aggregate": self._aggregate}
+            play = roles.get(item["metadata"]["labels"].get(LABEL_ROLE), self._case)
             task = asyncio.ensure_future(self._safely(play, item))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -127,6 +139,86 @@ class Kubelet:
             ended.append(pj.terminated(name, 0, message=json.dumps(said), at=now))
         self._set(pod, "Succeeded", ended)
 
+    async def _grade(self, pod: Object) -> None:
+        """Grade what is sealed again; ``regrade`` says what comes of a case, ``mutant`` what of it under a mutation."""
+        self.gradings += 1
+        fetch = json.loads(_env(pod, "fetch", "initContainers")["CASEWARDEN_FETCH"])
+        asked = json.loads(_env(pod, "grade")["CASEWARDEN_GRADE"])
+        verdicts, found = [], []
+        for uid in (run["uid"] for run in fetch["runs"]):
+            control = self._control_named(pod, uid)
+            for (of, seed, case, repeat), seal in sorted(self.evidence.seals.items()):
+                if of == uid:
+                    status = self.regrade(control, seal)
+                    who = {"run": uid, "seed": seed, "case_id": case, "repeat": repeat}
+                    reason = "Exited" if status == "agent_error" else None
+                    verdicts.append(
+                        who | {"digest": seal["digest"], "checks": {"echo": status == "passed"}, "status": status,
+                               "passed": status == "passed", "error": None, "reason": reason, "metrics": {}}
+                    )  # fmt: skip
+                    found.append((control, who, status))
+        grader = grader_fingerprint(self.pack.sources)
+        document = {"v": 1, "task": {"id": self.pack.id, "version": self.pack.version}, "grader": grader}
+        document["verdicts"] = verdicts
+        if asked["mutants"]:
+            document["mutants"] = []
+            for check, how in mutants_of(list(self.pack.grader_checks)):
+                judged = ((who, status, self.mutant(check, how, control, status)) for control, who, status in found)
+                document["mutants"].append(
+                    {"check": check, "mutation": how, "grader": mutated_fingerprint(grader, check, how),
+                     "changes": [who | {"status": now, "checks": str(int(now == "passed"))}
+                                 for who, before, now in judged if before != now]}
+                )  # fmt: skip
+        text, ended = canonical(document), []
+        for name in ("grade", "grade-again"):
+            where = (pod["metadata"]["namespace"], pod["metadata"]["name"], name)
+            self.api.logs[where] = "\n".join(pack_lines(GRADE_PREFIX, text)).encode()
+            said = {"v": 1, "sha256": sha256_bytes(text.encode()), "bytes": len(text)}
+            ended.append(pj.terminated(name, 0, message=json.dumps(said), at=self.api.clock()))
+        self._set(pod, "Succeeded", ended, [pj.terminated("fetch", 0, at=self.api.clock())])
+
+    def _control_named(self, pod: Object, uid: str) -> str:
+        runs = (item for item in self.api.all("evalruns") if item["metadata"]["uid"] == uid)
+        return str(next(runs)["spec"]["candidate"].get("control"))
+
+    async def _aggregate(self, pod: Object) -> None:
+        """Apply the pack's own rule to what lies in the pod's ConfigMaps."""
+        self.aggregates += 1
+        if self.aggregates <= self.aggregates_lost:
+            self.api.delete("pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
+            return
+        packed = b""
+        for source in pod["spec"]["volumes"][0]["projected"]["sources"]:
+            packed += base64.b64decode(await self._mounted(pod, source["configMap"]["name"]))
+        now = self.api.clock()
+        try:
+            text = canonical(self.pack.aggregate([json.loads(line) for line in zlib.decompress(packed).splitlines()]))
+        except ValueError as error:
+            said = {"v": 1, "error": str(error), "field": None}
+            self._set(pod, "Failed", [pj.terminated("aggregate", 2, message=json.dumps(said), at=now)])
+            return
+        where = (pod["metadata"]["namespace"], pod["metadata"]["name"], "aggregate")
+        self.api.logs[where] = "\n".join(["a line of noise", *aggregate_lines(text)]).encode()
+        said = {"v": 1, "sha256": sha256_bytes(text.encode()), "bytes": len(text)}
+        self._set(pod, "Succeeded", [pj.terminated("aggregate", 0, message=json.dumps(said), at=now)])
+
+    async def _mounted(self, pod: Object, name: str) -> str:
+        """Wait for a ConfigMap, as a kubelet does that mounts it."""
+        while True:
+            with contextlib.suppress(KeyError):
+                found = self.api.get("configmaps", pod["metadata"]["namespace"], name)
+                return str(found["binaryData"]["outputs"])
+            self.api.get("pods", pod["metadata"]["namespace"], pod["metadata"]["name"])
+            await asyncio.sleep(0.005)
+
+    def _keep_bundle(self, run_uid: str, key: AttemptKey, answer: str) -> None:
+        """Leave a bundle with the record of a sample of AgentBench's."""
+        content = next(case.content for case in self.pack.cases(key.case.seed, {}) if case.id == key.case.case_id)
+        output = {"index": content["index"], "status": "completed", "result": {"answer": answer, "gold": "passed"}}
+        record = {"output": {**output, "history": []}}
+        files = {"case.json": canonical(dict(content)).encode(), "record.json": canonical(record).encode()}
+        self.evidence.bundles[run_uid, str(key), False] = (DIGEST, pack_bundle(files, lambda data: data))
+
     async def _case(self, pod: Object) -> None:
         told = json.loads(_env(pod, "evidence", "initContainers")["CASEWARDEN_ATTEMPT"])
         key = AttemptKey(CaseKey(told["seed"], told["case_id"], told["repeat"]), told["attempt"])
@@ -152,6 +244,8 @@ class Kubelet:
         if status == "environment_error":
             self._end(pod, pj.told(status, "-", None, reason="TaskFailed", error="told to"), 3)
             return
+        if hasattr(self.pack, "aggregate"):
+            self._keep_bundle(told["run_uid"], key, status)
         seal = {name: told[name] for name in ("run_uid", "seed", "case_id", "repeat", "attempt")}
         checks = "1" if status == "passed" else "0"
         reason = {"reason": "Exited"} if status == "agent_error" else {}

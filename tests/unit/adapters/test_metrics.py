@@ -17,6 +17,9 @@ OF_ONE_RUN = {
     "casewarden_run_assessed_ratio": (),
     "casewarden_run_score_bound": ("bound",),
     "casewarden_run_score_floor": ("control",),
+    "casewarden_run_model_calls": ("asked_by",),
+    "casewarden_run_model_tokens": ("asked_by", "kind"),
+    "casewarden_run_model_cost": ("asked_by",),
 }
 OF_ONE_AUDIT = {"casewarden_audit_passed", "casewarden_audit_mutation_score", "casewarden_audit_weakest_margin"}
 NAMES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import ValidationError
 
 from casewarden.api.catalogue import Catalogue
 
@@ -51,3 +52,15 @@ def test_an_alias_stands_for_its_image() -> None:
 
 def test_an_empty_entry_of_the_allow_list_allows_nothing() -> None:
     assert Catalogue.model_validate({"allowedTaskImages": [""]}).task(None, "any:1") is None
+
+
+@pytest.mark.parametrize(
+    ("pools", "said"),
+    [
+        ({"tasks": {"durable-kw": {"concurrency": 1}}}, r"pools.tasks.durable-kw: .* no such task: .*\(durable-kv\)"),
+        ({"agents": {"team": {"concurrency": 1}}}, r"pools.agents.team: .* no such endpoint: .*\(none\)"),
+    ],
+)
+def test_a_pool_is_of_an_endpoint_or_a_task_that_there_is(pools: dict[str, object], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        Catalogue.model_validate({**CATALOGUE.to_json(), "pools": pools})

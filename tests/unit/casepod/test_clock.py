@@ -51,3 +51,14 @@ def test_the_duration_ends_when_the_candidate_was_last_waited_for():
     clock.busy()
     time.now += 5
     assert clock.seconds == 1.25
+
+
+def test_what_passes_while_it_is_held_is_not_the_candidates():
+    time = Time()
+    clock = CaseClock(10, time)
+    clock.start()
+    time.now += 4
+    with clock.held():
+        time.now += 100
+    clock.busy()
+    assert (clock.left(), clock.seconds, clock.now()) == (6.0, 4.0, 104.0)

@@ -70,6 +70,17 @@ def test_a_choice_of_families_is_planned_in_the_packs_order():
     assert build_plan(pack, [1], {}, ["b", "c"])["families"] == ["c", "b"]
 
 
+def asking(**models: str) -> EchoPack:
+    pack = EchoPack()
+    pack.models = models
+    return pack
+
+
+def test_the_models_that_a_driver_asks_are_in_its_plan():
+    assert build_plan(asking(judge="says yes"), [1], {})["models"] == {"judge": "says yes"}
+    assert "models" not in build_plan(EchoPack(), [1], {}), "plans of before stay the same bytes"
+
+
 REFUSED = {
     "no seed": (EchoPack(), {"seeds": []}, "give one or more integers"),
     "a seed that is none": (EchoPack(), {"seeds": [True]}, "give one or more integers"),
@@ -113,6 +124,9 @@ REFUSED = {
     "a control's folder": (EchoPack(controls=(replace(FAULT, files={"a/b": ""}),)), {}, "flat names"),
     "a control's size": (EchoPack(controls=(replace(FAULT, files={"a": "x" * 2**21}),)), {}, "over 1048576 bytes"),
     "a control's name": (EchoPack(controls=(replace(FAULT, name="A b"),)), {}, "control 'A b'"),
+    "a model's role": (asking(model="x"), {}, "role 'model': use lower-case"),
+    "a model without a purpose": (asking(judge=""), {}, "judge is ''; say in a text what the model is for"),
+    "too many models": (asking(**dict.fromkeys("abcde", "x")), {}, "a pack asks at most 4"),
 }  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from support.judged_pack import PACK as JUDGED
 from support.packs import CONTROLS, LIMITS, REFERENCE, EchoPack, cases
 
 from casewarden_sdk.contract import Limits
@@ -74,3 +75,18 @@ def test_a_first_request_over_the_limit_is_the_packs_and_a_later_one_the_candida
     with pytest.raises(EnvironmentFailure, match="request_bytes is 2"):
         play(EchoPack(limits=Limits(request_bytes=2)), CASE, CONTROLS[0])
     assert verdict(REFERENCE, request_bytes=4).reason == "OutputLimit"
+
+
+def test_models_that_the_driver_asks_are_played_by_functions():
+    asked = []
+
+    def judge(request):
+        asked.append(request)
+        return "yes" if request["messages"][-1]["content"] == "42" else {"content": "no"}
+
+    case = JUDGED.cases(17, {})[0]
+    reference, fault = (play(JUDGED, case, control, models={"judge": judge}) for control in JUDGED.controls)
+    assert (reference.verdict.status, fault.verdict.status) == ("passed", "failed")
+    assert asked[0]["temperature"] == 0
+    with pytest.raises(EnvironmentFailure, match="no model for 'judge'"):
+        play(JUDGED, case, JUDGED.controls[0])

@@ -1,4 +1,7 @@
-"""What holds for every pack in the tree, a new one included: it is found by its folder."""
+"""What holds for every pack in the tree, a new one included: it is found by its folder.
+
+Those of AgentBench, ``agentbench_*``, have a page of their own: they read a data set.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,11 @@ from casewarden_sdk.contract import Control, Pack
 from casewarden_sdk.errors import ContractError
 from casewarden_sdk.plan import build_plan
 
-FOLDERS = sorted(path.parent for path in Path(casewarden_tasks.__file__).parent.glob("*/__init__.py"))
+FOLDERS = sorted(
+    path.parent
+    for path in Path(casewarden_tasks.__file__).parent.glob("*/__init__.py")
+    if not path.parent.name.startswith("agentbench_")
+)
 PACKS: dict[str, Pack] = {path.name: importlib.import_module(f"casewarden_tasks.{path.name}").PACK for path in FOLDERS}
 SEEDS = (17, 41, 97)
 every_pack = pytest.mark.parametrize("name", PACKS)

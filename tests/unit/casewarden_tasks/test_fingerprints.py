@@ -17,6 +17,7 @@ from support import evalarc
 
 import casewarden_sdk
 import casewarden_tasks
+from casewarden_sdk.agentbench import SOURCES
 from casewarden_sdk.canonical import digest_files, sha256_json
 from casewarden_sdk.contract import Pack
 from casewarden_sdk.fingerprint import OWN_SOURCES
@@ -30,9 +31,11 @@ SEEDS = (17, 41, 97)
 
 def row_of(pack: Pack, folder: Path) -> dict[str, str]:
     """Return what a version pins; the SDK's own share of grading has a row of its own."""
-    plan = build_plan(pack, SEEDS, {})
+    plan = build_plan(pack, SEEDS if getattr(pack, "seeded", True) else (0,), {})
     sources = sorted(
-        (Path(source).relative_to(folder).as_posix(), Path(source).read_bytes()) for source in pack.sources
+        (Path(source).relative_to(folder).as_posix(), Path(source).read_bytes())
+        for source in pack.sources
+        if folder in Path(source).parents
     )
     return {
         "cases": plan["fingerprints"]["cases"],
@@ -69,6 +72,12 @@ def test_a_version_of_the_sdk_grades_the_same_for_ever() -> None:
     folder = Path(casewarden_sdk.__file__).parent
     row = {"grading": digest_files(sorted((name, (folder / name).read_bytes()) for name in OWN_SOURCES))}
     require(f"casewarden-sdk@{casewarden_sdk.__version__}", row, "tasks/casewarden_sdk/__init__.py and pyproject.toml")
+
+
+def test_a_version_of_the_sdk_makes_the_same_of_agentbench_s_samples_for_ever() -> None:
+    row = {"grading": digest_files(sorted((Path(name).name, Path(name).read_bytes()) for name in SOURCES))}
+    version = f"casewarden-sdk-agentbench@{casewarden_sdk.__version__}"
+    require(version, row, "tasks/casewarden_sdk/__init__.py and pyproject.toml")
 
 
 @pytest.mark.parametrize("task", evalarc.TASKS)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from casewarden.cli.endpoints import LocalEndpoints
 from casewarden.cli.failure import Failure
 from casewarden.cli.local_runs import run_file
 from casewarden.cli.manifests import load_run, load_runs
@@ -40,4 +41,4 @@ def test_where_one_run_is_meant_a_file_with_two_is_refused(file: str) -> None:
 
 async def test_one_folder_for_two_runs_is_refused(file: str, tmp_path: Path) -> None:
     with pytest.raises(Failure, match=r"--workspace is one run's, and .* holds 2"):
-        await run_file(file, tmp_path, None, tmp_path, Output("table"))
+        await run_file(file, tmp_path, None, tmp_path, Output("table"), LocalEndpoints())

@@ -50,6 +50,21 @@ def test_a_finished_run_is_shown_by_score_dimensions_interval_and_floor() -> Non
     }
 
 
+def test_what_a_runs_models_used_is_shown_with_the_tasks_own_apart() -> None:
+    scores, sums = Scores(), {"promptTokens": 5, "completionTokens": 2, "modelCalls": 1, "source": "reported"}
+    scores.saw(run("a", usage={**sums, "cost": "0.5", "models": {"judge": sums, "user": sums}}))
+    found = {key: value for key, value in shown(scores).items() if "casewarden_run_model" in key[0]}
+    assert found == {
+        ("casewarden_run_model_calls", "asked_by=candidate", *OF): 1,
+        ("casewarden_run_model_tokens", "asked_by=candidate", OF[0], "kind=prompt", *OF[1:]): 5,
+        ("casewarden_run_model_tokens", "asked_by=candidate", OF[0], "kind=completion", *OF[1:]): 2,
+        ("casewarden_run_model_cost", "asked_by=candidate", *OF): 0.5,
+        ("casewarden_run_model_calls", "asked_by=task", *OF): 2,
+        ("casewarden_run_model_tokens", "asked_by=task", OF[0], "kind=prompt", *OF[1:]): 10,
+        ("casewarden_run_model_tokens", "asked_by=task", OF[0], "kind=completion", *OF[1:]): 4,
+    }
+
+
 def test_an_invalid_run_has_no_score_and_no_false_zero() -> None:
     scores = Scores()
     scores.saw(run("a", assessed="9/10", valid=False, dimensions={"basic": {"score": "1"}}))

@@ -69,14 +69,54 @@ def with_model(model: dict[str, Any] = MODEL, **fields: Any) -> EvalRunSpec:
     return spec(candidate={"model": MODEL | model}, **fields)
 
 
+def serving(agent: dict[str, Any]) -> EvalRunSpec:
+    return spec(candidate={"server": {"image": "a:1", "argv": ["serve"], "port": 9000, "agent": agent}})
+
+
+def judged(model: dict[str, Any]) -> EvalRunSpec:
+    return spec(task={"name": "durable-kv", "models": {"judge": MODEL | model}})
+
+
 @pytest.mark.parametrize(
     ("run", "namespace", "field", "cure"),
     [
         (with_model({"endpoint": "tem"}), "evals", "spec.candidate.model.endpoint", "no such endpoint"),
         (with_model(), "others", "spec.candidate.model.endpoint", "have the namespace added"),
-        (with_model({"endpoint": "claude"}), "others", "spec.candidate.model.endpoint", "cannot play by itself"),
-        (with_model({"prompter": {"name": "palm"}}), "evals", "spec.candidate.model.prompter.name", "use openai-chat"),
+        (
+            with_model({"prompter": {"name": "palm"}}),
+            "evals",
+            "spec.candidate.model.prompter.name",
+            "use one of openai-chat",
+        ),
+        (
+            with_model({"prompter": {"name": "claude", "args": {"x": "y"}}}),
+            "evals",
+            "spec.candidate.model.prompter.name",
+            "it takes no argument 'x'",
+        ),
+        (
+            spec(candidate={"program": {"argv": ["a"]}, "model": MODEL | {"prompter": {"name": "claude"}}}),
+            "evals",
+            "spec.candidate.model.prompter",
+            "writes its own requests",
+        ),
+        (
+            with_model({"endpoint": "claude", "prompter": {"name": "claude"}}),
+            "evals",
+            "spec.candidate.model.prompter",
+            "in that dialect and by no prompter",
+        ),
+        (with_model({"headers": {"Authorization": "x"}}), "evals", "spec.candidate.model.headers", "the relay's own"),
+        (serving({"prompter": {"name": "vicuna"}}), "evals", "spec.candidate.server.agent.prompter.name", "use one of"),
+        (
+            serving({"returnFormat": "{response.x}"}),
+            "evals",
+            "spec.candidate.server.agent.returnFormat",
+            "only {response}",
+        ),
         (with_model(budget={"cost": "2.5"}), "evals", "spec.budget.cost", "has no price"),
+        (judged({"endpoint": "tem"}), "evals", "spec.task.models.judge.endpoint", "no such endpoint"),
+        (judged({}), "others", "spec.task.models.judge.endpoint", "have the namespace added"),
         (spec(budget={"tokens": 5}), "evals", "spec.budget", "no model that could use it"),
         (spec(limits={"tokens": 5}), "evals", "spec.limits.tokens", "no model whose tokens"),
     ],
@@ -95,6 +135,19 @@ def test_a_model_that_may_be_used_has_no_problems_and_plays_what_the_pack_lets_i
     assert said(run, _set("candidates", ["program", "model"])) == []
     server = spec(candidate={"server": {"image": "a:1", "argv": ["serve"], "port": 9000}})
     assert "takes no servers" in said(server)[0]
+
+
+def test_a_run_names_exactly_the_models_that_its_task_asks() -> None:
+    asks = _set("models", {"judge": "says yes or no"})
+    assert said(judged({}), asks) == []
+    assert "spec.task.models.judge: the task asks a model (says yes or no): give its" in said(spec(), asks)[0]
+    assert "spec.task.models.judge" in said(judged({}))[0]
+    assert "asks no model of that role (it has none): remove it" in said(judged({}))[0]
+    audit = {"task": {"name": "durable-kv"}, "seeds": {"values": [17]}}
+    plan = copy.deepcopy(PLAN)
+    asks(plan)
+    (problem,) = check_audit_plan(AuditRunSpec.model_validate(audit), Plan.model_validate(plan))
+    assert problem.field == "spec.task.models.judge"
 
 
 def test_a_run_that_can_be_run_has_no_problems() -> None:
@@ -128,7 +181,7 @@ def test_what_the_cluster_refuses_at_plan_time_is_refused_by_the_pack_or_by_its_
 
 
 def test_what_a_later_version_brings_is_told_apart_from_what_is_wrong() -> None:
-    later = list(check_spec(spec(baseline={"evalRun": "x"}), CATALOGUE))
+    later = list(check_spec(spec(aggregation="agentbench-oa/v1"), CATALOGUE))
     wrong = list(check_spec(spec(task={"name": "nothing"}), CATALOGUE))
     assert [problem.reason for problem in later] == [RunReason.NOT_YET]
     assert [problem.reason for problem in wrong] == [RunReason.UNKNOWN_TASK]
@@ -157,7 +210,7 @@ def _environment(profile: str, image: str = "python") -> Callable[[dict[str, Any
 @pytest.mark.parametrize(
     ("run", "change", "message"),
     [
-        (spec(), _set("aggregation", "agentbench/v1"), "its aggregation rule is not supported by this version"),
+        (spec(), _set("aggregation", "agentbench-oa/v1"), "its aggregation rule is not supported by this version"),
         (spec(), _set("kinds", {"default": {"candidate": {"image": "ruby"}}}), "have it added to images"),
         (spec(), _environment("baseline"), "have the task added to allowBaseline"),
         (spec(), _environment("restricted", "mariadb"), "no image for its environment db"),

@@ -88,8 +88,8 @@ def test_kind_is_taken_where_docker_runs_and_made_where_it_is_not_there(calls: P
 
 
 def test_the_chart_is_told_each_image_by_the_name_that_the_cluster_has() -> None:
-    references = {name: f"r/{name}:1" for name in ("operator", "evidence", "tasks", "python")}
+    references = {name: f"r/{name}:1" for name in ("operator", "evidence", "tasks", *targets.ENVIRONMENTS)}
     values = json.loads(targets.chart_values(references))
     assert values["image"] == {"operator": "r/operator:1", "evidence": "r/evidence:1"}
-    assert values["catalogue"]["images"] == {"python": "r/python:1"}
+    assert values["catalogue"]["images"] == {name: f"r/{name}:1" for name in targets.ENVIRONMENTS}
     assert {pack["image"] for pack in values["catalogue"]["tasks"].values()} == {"r/tasks:1"}

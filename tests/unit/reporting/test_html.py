@@ -109,7 +109,7 @@ def test_a_models_calls_are_shown_as_a_talk() -> None:
 
 
 def test_costs_are_shown_for_runs_with_a_model_alone() -> None:
-    used = {"modelCalls": 12, "promptTokens": 34567, "completionTokens": 89, "source": "reported", "cost": "0.5"}
+    used = {"model_calls": 12, "prompt_tokens": 34567, "completion_tokens": 89, "source": "reported", "cost": "0.5"}
     text = page(run([case("a"), case("b")], usage=used), run([case("a")], name="two"))
     assert "Models and costs" in text
     assert "34,567" in text

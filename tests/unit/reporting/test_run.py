@@ -50,7 +50,8 @@ def test_an_environment_error_that_is_left_is_the_status() -> None:
 
 
 def test_floor_and_interval_come_from_the_status_and_limits_from_the_run_before_the_plan() -> None:
-    status = {"floor": {"nullAgent": "0"}, "scoreInterval": {"low": "0.1"}}
+    interval = {"low": "0.1", "high": "0.9", "estimand": "families", "method": "t", "families": 9}
+    status = {"floor": {"nullAgent": "0"}, "scoreInterval": interval}
     run, plan, rows = parts()
     run["spec"] = {**run["spec"], "limits": {"caseSeconds": 5}}
     found = reported_run(run, plan, rows, "d", status)

@@ -29,9 +29,10 @@ const (
 )
 
 const (
-	allow  = unix.SECCOMP_RET_ALLOW
-	eperm  = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
-	enosys = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	allow        = unix.SECCOMP_RET_ALLOW
+	eperm        = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
+	enosys       = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+	absentFamily = unix.SECCOMP_RET_ERRNO | uint32(unix.EAFNOSUPPORT)
 
 	newNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 		unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNET
@@ -130,9 +131,13 @@ func sockets(network Network) []bpf.Instruction {
 	}
 }
 
+// unixOnly answers netlink as a kernel that has none: useradd, su and their like want to tell the audit system, and take
+// any other refusal for one of that system's.
 var unixOnly = []bpf.Instruction{
 	low(0),
-	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 1},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_UNIX, SkipTrue: 3},
+	bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.AF_NETLINK, SkipTrue: 1},
+	bpf.RetConstant{Val: absentFamily},
 	bpf.RetConstant{Val: eperm},
 	bpf.RetConstant{Val: allow},
 }

@@ -12,6 +12,7 @@ import functools
 import json
 import logging
 import random
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import Any
 
 from aiohttp import web
 
-from casewarden.api.endpoint import Endpoint
+from casewarden.api.endpoint import Endpoint, checked_headers
 from casewarden.core.evidence import USAGE, EvidenceKey, json_file, run_key
 from casewarden.relay.context import Context, attempt_key, read_body, run_uid_of
 from casewarden.relay.models.events import event_data
@@ -48,7 +49,10 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 20.0
 _LONGEST_RETRY_AFTER = 300.0
 # What an answer may come to where its request sets no bound.
 _USUAL_COMPLETION = 1024
+_ROLES = 4
+_ROLE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _FLUSH_SECONDS = 1.0
+_SETTLE_SECONDS = 5.0
 # A pod that went away is noticed this late where nothing is written to it.
 _LOOK_SECONDS = 1.0
 _PATHS: Mapping[str, tuple[str, ...]] = {
@@ -69,9 +73,11 @@ class _Call:
     """What a pod asks for."""
 
     run_uid: str
+    role: str | None
     name: str
     path: str
     body: bytes
+    headers: Mapping[str, str]
     stream: bool
     usage_asked: bool
     prompt_bytes: int
@@ -101,7 +107,9 @@ class _Delivery:
 class ModelCalls:
     """The endpoints of the catalogue behind one route. ``run`` it as long as the service runs."""
 
-    def __init__(self, context: Context, endpoints: Mapping[str, Endpoint], keys: Path | None = None) -> None:
+    def __init__(
+        self, context: Context, endpoints: Mapping[str, Endpoint], keys: Path | Mapping[str, str] | None = None
+    ) -> None:
         self._context = context
         self._settings = endpoints
         self._keys = keys
@@ -110,6 +118,7 @@ class ModelCalls:
         self._loading: dict[str, asyncio.Lock] = {}
         self._dirty: set[str] = set()
         self._spending = Spending()
+        self._keeping: dict[str, asyncio.Lock] = {}
         self._under_way: set[asyncio.Task[None]] = set()
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
 
@@ -125,9 +134,11 @@ class ModelCalls:
         """Open the endpoints, keep usage as it grows, and at the end wait for calls under way."""
         for name, settings in self._settings.items():
             gate = Gate(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute)
-            key = None
-            if settings.secret is not None and self._keys is not None:
+            key: Path | str | None = None
+            if isinstance(self._keys, Path) and settings.secret is not None:
                 key = self._keys / name / settings.secret.key
+            elif isinstance(self._keys, Mapping):
+                key = self._keys.get(name)
             self._endpoints[name] = _Endpoint(settings, gate, Upstream(settings, key))
             self._context.metrics.model_inside.labels(name).set_function(functools.partial(getattr, gate, "inside"))
             self._context.metrics.model_waiting.labels(name).set_function(functools.partial(getattr, gate, "waiting"))
@@ -150,7 +161,10 @@ class ModelCalls:
         run_uid = run_uid_of(request)
         await self._context.require_reader(request, run_uid)
         usage = await self._usage_of(run_uid)
-        if usage.calls == 0:
+        # Calls of pods that are gone are still finished and counted.
+        if under_way := [task for task in self._under_way if task.get_name() == run_uid]:
+            await asyncio.wait(under_way, timeout=_SETTLE_SECONDS)
+        if usage.calls == 0 and not any(item.calls for item in usage.models.values()):
             raise Refusal(404, "NotFound", f"run {run_uid} has made no model call")
         return web.json_response(usage.to_json())
 
@@ -167,7 +181,10 @@ class ModelCalls:
         if not endpoint.settings.allows(pod.namespace):
             raise Refusal(403, "EndpointNotAllowed", f"endpoint {name} is not for runs of namespace {pod.namespace}")
         call = self._read(request, run_uid, name, endpoint.settings, await self._document(request))
-        usage, budget = await self._usage_of(run_uid), _budget(request)
+        whole, budget = await self._usage_of(run_uid), _budget(request)
+        if call.role is not None and call.role not in whole.models and len(whole.models) >= _ROLES:
+            raise Refusal(400, "BadRequest", f"the run has calls of {_ROLES} models of its task already")
+        usage = whole.of(call.role)
         try:
             usage.reserve(budget, call.reserved, call.cost)
         except BudgetSpent as spent:
@@ -176,7 +193,7 @@ class ModelCalls:
             raise Refusal(403, "BudgetSpent", str(spent)) from None
         self._spending.note(name, run_uid, share(usage, budget))
         delivery = _Delivery()
-        task = asyncio.create_task(self._exchange(endpoint, call, usage, delivery))
+        task = asyncio.create_task(self._exchange(endpoint, call, usage, delivery), name=run_uid)
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         try:
@@ -212,24 +229,27 @@ class ModelCalls:
         prompt = estimated_tokens(prompt_bytes)
         price = settings.price
         return _Call(
-            run_uid=run_uid, name=name, path=path, body=json.dumps(document).encode(), stream=stream,
-            usage_asked=asked, prompt_bytes=prompt_bytes, reserved=prompt + bound,
+            run_uid=run_uid, role=_role(request), name=name, path=path, body=json.dumps(document).encode(),
+            headers=_headers(request), stream=stream, usage_asked=asked, prompt_bytes=prompt_bytes,
+            reserved=prompt + bound,
             cost=None if price is None else cost_of(price, prompt, bound),
             priority=_whole(request, "Casewarden-Priority"),
             patience=_seconds(request, "Casewarden-Seconds", settings.call_seconds + settings.retry_seconds),
         )  # fmt: skip
 
     async def _exchange(self, endpoint: _Endpoint, call: _Call, usage: RunUsage, delivery: _Delivery) -> None:
-        reader = UsageReader(call.prompt_bytes)
+        reader, reserved = UsageReader(call.prompt_bytes), True
         try:
             outcome = await self._with_retries(endpoint, call, reader, delivery)
             if isinstance(outcome, Answer) and outcome.status < 400:
                 used = reader.usage()
                 usage.add(used, endpoint.settings.price)
-                self._dirty.add(call.run_uid)
                 if (price := endpoint.settings.price) is not None:
                     cost = cost_of(price, used.prompt, used.completion)
                     self._context.metrics.model_cost.labels(call.name).inc(float(cost))
+                usage.release(call.reserved, call.cost)
+                reserved = False
+                await self._keep(call.run_uid)
                 tokens = self._context.metrics.model_tokens
                 tokens.labels(call.name, "prompt").inc(used.prompt)
                 tokens.labels(call.name, "completion").inc(used.completion)
@@ -245,7 +265,8 @@ class ModelCalls:
             _LOG.exception("a call of endpoint %s failed", call.name)
             await delivery.put(Refusal(502, "ModelUnavailable", f"the relay failed: {type(error).__name__}"))
         finally:
-            usage.release(call.reserved, call.cost)
+            if reserved:
+                usage.release(call.reserved, call.cost)
 
     async def _with_retries(
         self, endpoint: _Endpoint, call: _Call, reader: UsageReader, delivery: _Delivery
@@ -263,7 +284,7 @@ class ModelCalls:
             used = 0
             try:
                 answer = await endpoint.upstream.attempt(
-                    call.path, call.body, stream=call.stream, reader=reader, begin=stream.event
+                    call.path, call.body, call.headers, stream=call.stream, reader=reader, begin=stream.event
                 )
                 used = reader.usage().total
             except NoUse as error:
@@ -328,15 +349,28 @@ class ModelCalls:
             with contextlib.suppress(Exception):
                 await self._flush()
 
+    async def _keep(self, run_uid: str) -> None:
+        """Have a run's sum in the store before anybody knows the answer; where the store is away, later."""
+        self._dirty.add(run_uid)
+        async with self._keeping.setdefault(run_uid, asyncio.Lock()):
+            # Whoever was before has kept this sum too, unless it came later.
+            if run_uid in self._dirty:
+                with contextlib.suppress(Exception):
+                    await self._put_usage(run_uid)
+
     async def _flush(self) -> None:
         for run_uid in list(self._dirty):
-            self._dirty.discard(run_uid)
+            async with self._keeping.setdefault(run_uid, asyncio.Lock()):
+                await self._put_usage(run_uid)
+
+    async def _put_usage(self, run_uid: str) -> None:
+        self._dirty.discard(run_uid)
+        try:
             data = json_file(self._usage[run_uid].to_json())
-            try:
-                await self._context.store.put(run_key(run_uid, USAGE), data, limit=self._context.limits.document_bytes)
-            except Exception:
-                self._dirty.add(run_uid)
-                raise
+            await self._context.store.put(run_key(run_uid, USAGE), data, limit=self._context.limits.document_bytes)
+        except BaseException:
+            self._dirty.add(run_uid)
+            raise
 
 
 class _StreamFilter:
@@ -379,6 +413,21 @@ def _outcome_word(outcome: Answer | Refusal) -> str:
     if outcome.broken is not None:
         return "broken"
     return "answered" if outcome.status < 400 else "refused"
+
+
+def _role(request: web.Request) -> str | None:
+    text = request.headers.get("Casewarden-Role")
+    if text is not None and _ROLE.fullmatch(text) is None:
+        raise Refusal(400, "BadRequest", f"Casewarden-Role {text!r} is no name of a role")
+    return text
+
+
+def _headers(request: web.Request) -> Mapping[str, str]:
+    text = request.headers.get("Casewarden-Headers", "{}")
+    try:
+        return checked_headers(json.loads(text))
+    except ValueError as error:
+        raise Refusal(400, "BadRequest", f"Casewarden-Headers: {error}") from None
 
 
 def _whole(request: web.Request, name: str) -> int:

@@ -64,9 +64,9 @@ class Answer:
 class Upstream:
     """Make it in a running loop; ``close`` it. The key is read again for each try, since Secrets are renewed."""
 
-    def __init__(self, endpoint: Endpoint, key_file: Path | None) -> None:
+    def __init__(self, endpoint: Endpoint, key: Path | str | None) -> None:
         self.endpoint = endpoint
-        self._key_file = key_file
+        self._held_key = key
         proxy = proxy_for(endpoint.url)
         self._session = ClientSession(
             connector=TCPConnector(resolver=GuardedResolver(endpoint, proxy), limit=0, ttl_dns_cache=10),
@@ -84,8 +84,13 @@ class Upstream:
         """Let go of the connections."""
         await self._session.close()
 
-    async def attempt(self, path: str, body: bytes, *, stream: bool, reader: UsageReader, begin: Outlet) -> Answer:
-        """Make one try. ``begin`` is called with each event of a stream; ``TryAgain`` only before the first."""
+    async def attempt(
+        self, path: str, body: bytes, headers: Mapping[str, str], *, stream: bool, reader: UsageReader, begin: Outlet
+    ) -> Answer:
+        """Make one try. ``headers`` are the run's own, below those that the endpoint needs.
+
+        ``begin`` is called with each event of a stream; ``TryAgain`` only before the first.
+        """
         began = False
 
         async def event(data: bytes) -> None:
@@ -95,7 +100,10 @@ class Upstream:
 
         try:
             async with self._session.post(
-                f"{self.endpoint.url.rstrip('/')}/{path}", data=body, headers=self._headers(), allow_redirects=False
+                f"{self.endpoint.url.rstrip('/')}/{path}",
+                data=body,
+                headers={**headers, **self._headers()},
+                allow_redirects=False,
             ) as response:
                 return await self._read(response, stream, reader, event)
         except (ClientError, OSError, TimeoutError, EventTooLarge) as error:
@@ -116,10 +124,10 @@ class Upstream:
         return headers
 
     def _key(self) -> str:
-        if self._key_file is None:
-            return ""
+        if not isinstance(self._held_key, Path):
+            return self._held_key or ""
         try:
-            key = self._key_file.read_text(encoding="utf-8").strip()
+            key = self._held_key.read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:
             raise NoUse(f"its key cannot be read from the Secret: {type(error).__name__}") from None
         if not key or not key.isprintable():

@@ -53,16 +53,24 @@ class Budget:
 
 @dataclass(slots=True)
 class RunUsage:
-    """One run's sum. ``cost`` is None where the endpoint has no price."""
+    """One run's sum: of its candidate's model, and in ``models`` of each of the task's own, by role.
+
+    ``cost`` is None where the endpoint has no price.
+    """
 
     prompt: int = 0
     completion: int = 0
     calls: int = 0
     source: Source = "reported"
     cost: Decimal | None = None
+    models: dict[str, RunUsage] = field(default_factory=dict)
     reserved_tokens: int = field(default=0, compare=False)
     reserved_calls: int = field(default=0, compare=False)
     reserved_cost: Decimal = field(default=Decimal(0), compare=False)
+
+    def of(self, role: str | None) -> RunUsage:
+        """Return the sum that a call counts into; None is the candidate's model."""
+        return self if role is None else self.models.setdefault(role, RunUsage())
 
     def reserve(self, budget: Budget, tokens: int, cost: Decimal | None) -> None:
         """Take room for one call, or raise ``BudgetSpent``; a call under way counts as what it reserved."""
@@ -98,8 +106,11 @@ class RunUsage:
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that is kept; ``from_json`` reads it."""
+        models = {role: usage._sums() for role, usage in self.models.items() if usage.calls}
+        return {"v": 1, **self._sums(), **({"models": models} if models else {})}
+
+    def _sums(self) -> dict[str, Any]:
         return {
-            "v": 1,
             "prompt_tokens": self.prompt,
             "completion_tokens": self.completion,
             "model_calls": self.calls,
@@ -117,6 +128,7 @@ class RunUsage:
             calls=int(document["model_calls"]),
             source="estimated" if document["source"] == "estimated" else "reported",
             cost=None if cost is None else Decimal(cost),
+            models={role: cls.from_json(item) for role, item in (document.get("models") or {}).items()},
         )
 
 

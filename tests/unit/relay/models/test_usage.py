@@ -25,6 +25,21 @@ def test_a_runs_usage_is_the_sum_of_its_calls_and_survives_being_kept(calls: lis
     assert RunUsage.from_json(run.to_json()) == run
 
 
+def test_what_a_tasks_own_model_uses_is_a_sum_of_its_own() -> None:
+    run = RunUsage()
+    run.of(None).add(CallUsage(1, 2, "reported"), None)
+    run.of("judge").add(CallUsage(30, 40, "estimated"), None)
+    run.of("user").reserve(Budget(), 5, None)
+    assert (run.prompt, run.calls, run.source) == (1, 1, "reported")
+    kept = run.to_json()
+    assert kept["models"] == {
+        "judge": {
+            "prompt_tokens": 30, "completion_tokens": 40, "model_calls": 1, "source": "estimated", "cost": None
+        }
+    }  # fmt: skip
+    assert RunUsage.from_json(kept).of("judge").prompt == 30
+
+
 @given(st.lists(st.integers(1, 100), max_size=30), st.integers(0, 1000))
 def test_calls_under_way_never_promise_more_than_the_budget(wanted: list[int], tokens: int) -> None:
     run, promised = RunUsage(), 0

@@ -1,0 +1,1 @@
+"""AgentBench's server side, of which only the interface of tasks is here."""

@@ -1,0 +1,6 @@
+"""Crashes when it is first asked."""
+
+import sys
+
+sys.stdin.readline()
+raise RuntimeError("a control that crashes")

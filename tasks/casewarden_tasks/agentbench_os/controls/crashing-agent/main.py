@@ -1,0 +1,3 @@
+"""Breaks before it has answered anything."""
+
+raise SystemExit("broken on purpose")

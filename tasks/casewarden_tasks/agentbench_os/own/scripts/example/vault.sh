@@ -1,0 +1,1 @@
+grep -rho 'gold-[a-z]*' /srv/vault

@@ -1,0 +1,75 @@
+"""AgentBench's own OS samples of the dev split, by the reference; docs/packs/agentbench-os.md says what to expect."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+from support.agentbench_data import DATA
+from support.kubectl import Kubectl, condition, evalrun, message
+
+SYSTEM = "casewarden-system"
+TASK = "agentbench-os"
+FILE = "data/os_interaction/data/dev.json"
+
+
+@pytest.fixture(scope="module")
+def dev(kubectl: Kubectl, module_namespace: str) -> Iterator[str]:
+    """A namespace that admits root and holds the data, which the catalogue has as the data set ``agentbench``."""
+    assert DATA is not None
+    kubectl("label", "namespace", module_namespace, "pod-security.kubernetes.io/enforce=baseline", "--overwrite")
+    kubectl("create", "configmap", "agentbench", "-n", module_namespace, f"--from-file=dev.json={DATA / FILE}")
+    before = kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"]
+    catalogue = yaml.safe_load(before)
+    volume = {"configMap": {"name": "agentbench", "items": [{"key": "dev.json", "path": FILE}]}}
+    catalogue["tasks"][TASK]["datasets"] = {
+        "agentbench": {"volume": volume},
+        "another": {"volume": volume, "sha256": "0" * 64},
+        "missing": {"volume": {"configMap": {"name": "no-such"}}},
+    }
+    offer(kubectl, yaml.safe_dump(catalogue))
+    yield module_namespace
+    offer(kubectl, before)
+
+
+def offer(kubectl: Kubectl, catalogue: str) -> None:
+    """Give the operator another catalogue, which it reads at its start."""
+    patch = json.dumps({"data": {"catalogue.yaml": catalogue}})
+    kubectl("patch", "configmap", "casewarden-catalogue", "-n", SYSTEM, "--type", "merge", "-p", patch)
+    kubectl("rollout", "restart", "deployment/casewarden-operator", "-n", SYSTEM)
+    kubectl("rollout", "status", "deployment/casewarden-operator", "-n", SYSTEM, "--timeout", "120s", seconds=150)
+
+
+def run(namespace: str, name: str, control: str = "reference", **params: Any) -> dict[str, Any]:
+    return evalrun(namespace, name, task={"name": TASK, "params": {"dataset": "agentbench", **params}},
+                   seeds={"values": [0]}, candidate={"control": control}, parallelism=10)  # fmt: skip
+
+
+def test_the_reference_passes_what_was_said_beforehand_that_it_passes(kubectl: Kubectl, dev: str) -> None:
+    kubectl.apply(run(dev, "dev", split="dev"))
+    status = kubectl.finished(dev, "dev", 280)
+    assert (status["valid"], status["score"], status["assessed"]) == (True, "1", "26/26"), status
+    assert status["attempts"]["environmentRetries"] == 0, status
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "told"),
+    [
+        ("wrong-digest", {"dataset": "another"}, "data set 'another' at "),
+        ("no-data", {"dataset": "missing"}, "there is no data/os_interaction/data/dev.json in the data set"),
+        ("unknown-data", {"dataset": "nowhere"}, "no data set 'nowhere' (there are: agentbench, another, missing)"),
+        ("unknown-index", {"indices": ["dev-001-dev-00026"]}, "there is no sample 'dev-001-dev-00026'"),
+        ("no-std", {"split": "std"}, "there is no data/os_interaction/data/1/*.json* in the data set"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_the_data_is_told_by_its_field(
+    kubectl: Kubectl, dev: str, name: str, params: dict[str, Any], told: str
+) -> None:
+    kubectl.apply(run(dev, name, **params))
+    status = kubectl.finished(dev, name, 120)
+    assert condition(status, "Accepted") == "False"
+    assert "spec.task.params." in message(status, "Accepted")
+    assert told in message(status, "Accepted")
