@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -84,19 +83,6 @@ def test_its_evidence_verifies_down_to_the_bundles(
     assert "authenticated" in done.stdout
     assert "8 of 8 faults are caught, weakest margin 1" in done.stdout
     assert "14 of 18 mutants of the grader are noticed" in done.stdout
-
-
-def test_it_is_reported_with_its_margins(
-    audited: dict[str, Any],
-    module_namespace: str,
-    casewarden: Callable[..., subprocess.CompletedProcess[str]],
-    tmp_path: Path,
-) -> None:
-    page = tmp_path / "report.html"
-    done = casewarden("report", "ar/trial", "-n", module_namespace, "-o", str(page))
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"<dt>weakest margin</dt><dd>1 family</dd>", page.read_text())
-    assert "<dt>faults caught</dt><dd>8 of 8</dd>" in page.read_text()
 
 
 def test_the_run_then_starts_by_itself_and_shows_floor_and_ceiling_beside_its_score(

@@ -32,4 +32,4 @@ ON_A_CLUSTER = {
     "kubectl get evalruns,auditruns --all-namespaces --output yaml",
     "kubectl --namespace casewarden-system delete persistentvolumeclaim casewarden-evidence",
 }
-"""What cluster tests run, with the release that they make and remove."""
+"""What tests run on a cluster or on a real API server, with the release that they make and remove."""
