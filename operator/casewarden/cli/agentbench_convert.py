@@ -85,10 +85,8 @@ def convert(config: Any, dataset: str) -> Converted:
         name: _agent(name, agents[name], slots["agent"][name], endpoints, made)
         for name in dict.fromkeys(pair[0] for pair in pairs)
     }
-    pools: dict[str, int] = {}
     for agent, task in pairs:
         reference = _task(task, tasks[task], dataset, made)
-        pools[reference["name"]] = max(pools.get(reference["name"], 0), slots["task"][task])
         parallelism = min(players[agent].concurrency, slots["task"][task])
         made.runs.append(_run(agent, task, reference, players[agent], parallelism))
     names = [run["metadata"]["name"] for run in made.runs]
@@ -97,11 +95,9 @@ def convert(config: Any, dataset: str) -> Converted:
     calls: dict[str, int] = {}
     for player in players.values():
         calls[player.endpoint] = calls.get(player.endpoint, 0) + player.concurrency
-    limits = {
-        side: {name: {"concurrency": count} for name, count in counts.items()}
-        for side, counts in (("agents", calls), ("tasks", pools))
-    }
-    made.values = {"catalogue": {"endpoints": endpoints.catalogue(calls), "pools": limits}}
+    # Of agents only: AgentBench takes a task's from its live workers, which there are none of here.
+    pools = {"agents": {name: {"concurrency": count} for name, count in calls.items()}}
+    made.values = {"catalogue": {"endpoints": endpoints.catalogue(calls), "pools": pools}}
     made.secrets = endpoints.secrets()
     return made
 

@@ -10,6 +10,7 @@ from typing import Any
 from casewarden.core.in_words import beside_the_score
 from casewarden.core.intervals import shown_interval, shown_statistics
 from casewarden.core.model import CaseKey
+from casewarden.core.scoring import OWN_RULES
 from casewarden.core.statistics import Observed
 from casewarden_sdk.contract import AGENT_ERROR, ENVIRONMENT_ERROR, FAILED, PASSED
 
@@ -134,7 +135,7 @@ def reported_run(
 
 def _computed(run: Mapping[str, Any], plan: Mapping[str, Any], cases: Iterable[ReportedCase]) -> dict[str, Any]:
     """Return what the status of a run without one would have beside its score."""
-    if not run["score"].get("valid"):
+    if not run["score"].get("valid") or plan.get("aggregation") in OWN_RULES:
         return {}
     weights = {name: Decimal(weight) for name, weight in plan["dimensions"].items()}
     observed = [
