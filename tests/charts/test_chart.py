@@ -547,7 +547,7 @@ def test_without_the_prometheus_operator_nothing_asks_for_it(plain: list[Documen
 def test_what_the_hub_is_told_is_true() -> None:
     annotations = yaml.safe_load((CHART / "Chart.yaml").read_text())["annotations"]
     told = {key.removeprefix("artifacthub.io/"): value for key, value in annotations.items()}
-    names = set(re.findall(r"casewarden-[a-z]+:dev", (CHART / "values.yaml").read_text()))
+    names = set(re.findall(r"casewarden-[a-z-]+:dev", (CHART / "values.yaml").read_text()))
     assert {item["image"] for item in yaml.safe_load(told["images"])} == names
     crds = {item["kind"] for item in yaml.safe_load(told["crds"])}
     examples = yaml.safe_load(told["crdsExamples"])

@@ -65,5 +65,5 @@ def test_the_images_to_be_copied_are_those_of_the_values() -> None:
     (line,) = of("helm template")
     line = line.replace("helm ", f"{program()} ", 1).replace(" --set ", " --kube-version 1.34.0 --set ", 1)
     done = subprocess.run(["bash", "-ec", line], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
-    names = re.findall(r"\bcasewarden-[a-z]+:dev\b", (ROOT / "charts" / "casewarden" / "values.yaml").read_text())
+    names = re.findall(r"\bcasewarden-[a-z-]+:dev\b", (ROOT / "charts" / "casewarden" / "values.yaml").read_text())
     assert done.stdout.split() == sorted({f"registry.example/mirror/{name}" for name in names})
