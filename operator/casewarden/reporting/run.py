@@ -89,8 +89,11 @@ def reported_run(
     rows: Iterable[Mapping[str, Any]],
     digest: str,
     status: Mapping[str, Any] | None = None,
+    usage: Mapping[str, Any] | None = None,
 ) -> ReportedRun:
     """Put a run together from ``run.json``, ``plan.json``, the rows of ``results.jsonl``, and a status if there is one.
+
+    ``usage`` is ``usage.json`` where there is one; the status knows it, too.
 
     ``KeyError``, ``TypeError`` or ``ValueError`` where these are not what a run leaves; `casewarden verify` says more.
     """
@@ -126,7 +129,7 @@ def reported_run(
         floor=status.get("floor") or {},
         interval=status.get("scoreInterval") or {},
         beside=tuple(beside_the_score(status)),
-        usage=run.get("usage"),
+        usage=run.get("usage") or usage,
     )
 
 

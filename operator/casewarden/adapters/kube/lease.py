@@ -21,6 +21,8 @@ from kubernetes.aio.leaderelection.electionconfig import Config
 from kubernetes.aio.leaderelection.leaderelection import LeaderElection
 from kubernetes.aio.leaderelection.resourcelock.leaselock import LeaseLock
 
+from casewarden.adapters.proxies import proxy_for
+
 from .connection import Connection
 
 __all__ = ["LeaseLost", "LeaseTimes", "hold"]
@@ -181,6 +183,7 @@ def _configuration(connection: Connection) -> Configuration:
     configuration.ssl_ca_cert = connection.ca_file
     configuration.cert_file, configuration.key_file = connection.certificate_file, connection.key_file
     configuration.verify_ssl = not connection.insecure
+    configuration.proxy = proxy_for(connection.server)
 
     async def refresh(target: Configuration) -> None:
         if connection.token is not None:
