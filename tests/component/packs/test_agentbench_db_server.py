@@ -67,6 +67,7 @@ async def test_a_server_that_dies_before_the_agent_acted_is_the_environments(tmp
         end(server)
         with pytest.raises(EnvironmentFailure, match=r"its database server ended with signal 9"):
             await Database(server, TABLE).load()
+        await server.close()
 
 
 async def test_a_server_that_dies_after_the_agent_acted_is_the_agents(tmp_path: Path) -> None:
@@ -79,6 +80,7 @@ async def test_a_server_that_dies_after_the_agent_acted_is_the_agents(tmp_path: 
         for what in (database.carry_out("SELECT 1"), database.printed_hash()):
             with pytest.raises(CandidateError, match=r"SandboxKilled: .*its database server ended with signal 9"):
                 await what
+        await server.close()
 
 
 async def test_a_server_that_does_not_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
