@@ -27,10 +27,12 @@ _TASKS: Final[Mapping[str, tuple[str, Mapping[str, str], bool]]] = {
     "cg": ("agentbench-dcg", {"test_time": "test_time"}, False),
     "ltp": ("agentbench-ltp", {"round": "round"}, True),
     "alfworld": ("agentbench-alfworld", {"max_step": "max_step"}, True),
-    "webshop": ("agentbench-webshop", {"start": "start", "end": "end"}, True),
+    "webshop": ("agentbench-webshop", {}, True),
     "m2w": ("agentbench-mind2web", {}, True),
 }
-_WITHOUT_SPLIT: Final = frozenset({"dbbench", "webshop"})
+_WITHOUT_SPLIT: Final = frozenset({"dbbench"})
+# What a split says already.
+_OF_SPLIT: Final = {"webshop-dev": {"start": 200, "end": 280}, "webshop-std": {"start": 0, "end": 200}}
 # What only says how AgentBench's own processes run.
 _SERVER: Final = frozenset({
     "name", "concurrency", "controller_address", "docker_config", "scripts", "data_config", "data_path", "config_path",
@@ -252,7 +254,8 @@ def _task(name: str, definition: Any, dataset: str, made: Converted) -> dict[str
     if stem not in _WITHOUT_SPLIT:
         params["split"] = split
     params |= {known[key]: value for key, value in parameters.items() if key in known}
-    for key in sorted(set(parameters) - set(known) - _SERVER):
+    said = {key for key, value in _OF_SPLIT.get(name, {}).items() if parameters.get(key) == value}
+    for key in sorted(set(parameters) - set(known) - _SERVER - said):
         made.notes.append(f"task {name}: parameter {key} has no counterpart, and is left out")
     return {"name": pack, "params": params}
 

@@ -31,7 +31,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err
 
 
-def test_the_report_has_the_transcript_of_what_failed(folder: Path, tmp_path: Path) -> None:
+def test_the_report_has_the_transcript_of_what_failed_and_what_was_drawn_of_it(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.html"
     assert run("casewarden", ["report", str(folder), "-o", str(out)]) == 0
     (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', out.read_text(), re.S)
@@ -39,7 +39,9 @@ def test_the_report_has_the_transcript_of_what_failed(folder: Path, tmp_path: Pa
     (first, *rest) = data["cases"]
     assert first[:5] == [0, 17, "restart", 0, "failed"]
     assert first[9] == 2
-    assert [row[2:] for row in data["transcripts"][first[10]]][:2] == [["in", "[1, 2]"], ["out", "base64 MyD/"]]
+    assert [row[2:] for row in data["transcripts"][first[10]]] == [
+        ["in", "[1, 2]"], ["out", "base64 MyD/"], ["table", "a |##|\nb |# |"],
+    ]  # fmt: skip
     assert all(item[10] is None for item in rest)
 
 
