@@ -53,7 +53,10 @@ def model(name: str, endpoint: str = "scripted") -> dict[str, Any]:
 
 
 def by_program(client: str, trial_image: str, name: str, endpoint: str = "scripted", env: Any = ()) -> dict[str, Any]:
-    program = {"image": trial_image, "workspace": {"configMap": f"with-{client.lower()}"}, "env": list(env)}
+    # Anthropic's SDK reads certificates at its start, and the image has those of a package only.
+    trusted = {"name": "SSL_CERT_FILE", "value": "/usr/local/lib/python3.11/dist-packages/certifi/cacert.pem"}
+    workspace = {"configMap": f"with-{client.lower()}"}
+    program = {"image": trial_image, "workspace": workspace, "env": [trusted, *env]}
     return {"program": program, **model(name, endpoint)}
 
 
@@ -114,7 +117,7 @@ def test_clients_work_through_the_gateway_as_they_are(
     for name in endpoints:
         run = f"with-{name.lower()}"
         status = kubectl.finished(module_namespace, run)
-        assert (status.get("score"), status["usage"]["modelCalls"]) == ("1", 4), (name, status)
+        assert (status.get("score"), status.get("usage", {}).get("modelCalls")) == ("1", 4), (name, status)
         shown = casewarden("show", run, "route-open-ticket", "-n", module_namespace, "-o", "json")
         rows = json.loads(shown.stdout)["transcript"]
         calls = [row["dir"] for row in rows if row["dir"].startswith("model-")]
@@ -260,16 +263,20 @@ def test_four_slots_are_used_by_priority_and_every_call_is_counted_once_whoever_
         )  # fmt: skip
         at_once = ["--grace-period=0", "--force", "--wait=false"]
         kubectl("delete", "pod", "-n", namespace, *at_once, *killed)
+        ended = {last: kubectl.finished(namespace, last)}
+        left = [kubectl.status(namespace, name) for name in first]
         kubectl("delete", "pod", "-n", SYSTEM, *at_once, "-l", "app.kubernetes.io/component=operator")
-        ended = {name: kubectl.finished(namespace, name) for name in [last, *first]}
+        ended |= {name: kubectl.finished(namespace, name) for name in first}
     for name, status in ended.items():
         cases = CASES if name == last else 2 * CASES
         assert (status.get("score"), status["assessed"]) == ("1", f"{cases}/{cases}"), (name, status)
-    # Nobody starved, and the urgent one, which came last, was done first.
-    assert all(ended[last]["completionTime"] <= ended[name]["completionTime"] for name in first), ended
+    # Nobody starved, and the urgent one, which came last, was done while the others had cases left.
+    done = sum(int(status["assessed"].partition("/")[0]) for status in left)
+    assert done < 4 * CASES, left
     # One that had sealed already when it was killed is not played again.
-    again = sum(status["attempts"]["interruptions"] for status in ended.values())
-    assert again <= len(killed)
+    attempts = [status["attempts"] for status in ended.values()]
+    assert sum(item["interruptions"] for item in attempts) <= len(killed)
+    again = sum(item["interruptions"] + item["environmentRetries"] for item in attempts)
     seen = models()
     assert seen["most"] <= SLOTS, seen
     assert watch.most <= SLOTS

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from support.fake_models import FakeModels
 
 from casewarden.local.shim import find_shim
 from casewarden_tasks._template import PACK as TEMPLATE
@@ -193,3 +194,19 @@ def marked(mark: Path) -> list[int]:
         except OSError:
             continue
     return found
+
+
+async def test_run_plays_a_model_at_an_endpoint_of_the_command_line(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = manifest({"model": {"endpoint": "team", "name": "support"}})
+    document["spec"]["task"]["name"] = "support-routing"
+    file = cli.write("run.yaml", yaml.safe_dump(document))
+    monkeypatch.setenv("CASEWARDEN_KEY_TEAM", "sk-local")
+    with FakeModels(key="sk-local") as models:
+        ran = await cli("run", "-f", file, "--endpoint", f"team={models.url}")
+        refused = await cli("run", "-f", file, "--endpoint", f"other={models.url}")
+    assert ran.code == 0, ran.err
+    assert f"{models.stats.calls} model calls, " in ran.out
+    verified = await cli("verify", "casewarden-runs")
+    assert (verified.code, f"{models.stats.calls} of the calls are in the bundles" in verified.out) == (0, True)
+    assert refused.code == 2
+    assert "--endpoint" in refused.out

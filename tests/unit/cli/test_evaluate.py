@@ -19,6 +19,7 @@ DIGEST = "0" * 64
         Wanted("durable-kv"),
         Wanted("durable-kv", seeds=[17, 41], repeats=3, parallelism=5, threshold="0.8", families=["read-write-delete"]),
         Wanted("durable-kv", random=8, name="mine", image="registry.example/agent:1"),
+        Wanted("durable-kv", model="team/qwen/3-8b"),
     ],
 )
 @pytest.mark.parametrize("folder", ["agent", "My Agent (2)", "ä", "-x-", "x" * 200])
@@ -27,6 +28,14 @@ def test_the_manifest_that_is_made_is_valid_whatever_the_folder_is_called(wanted
 
     assert run.spec.candidate.program.workspace.digest == f"sha256:{DIGEST}"  # type: ignore[union-attr]
     assert run.metadata.name == (wanted.name or run.metadata.name)
+
+
+def test_a_programs_model_is_named_by_endpoint_and_name() -> None:
+    made = manifest_of(Wanted("durable-kv", model="team/qwen/3-8b"), Path("/agent"), DIGEST)
+    assert made["spec"]["candidate"]["model"] == {"endpoint": "team", "name": "qwen/3-8b"}
+    for wrong in ("team", "/x", "team/"):
+        with pytest.raises(Failure, match="give ENDPOINT/NAME"):
+            manifest_of(Wanted("durable-kv", model=wrong), Path("/agent"), DIGEST)
 
 
 def test_two_evaluations_of_one_folder_have_two_names() -> None:
