@@ -29,7 +29,7 @@ def audit(namespace: str, name: str, task: dict[str, Any], seed: int) -> dict[st
         "kind": "AuditRun",
         "metadata": {"name": name, "namespace": namespace},
         "spec": {
-            "task": task, "seeds": {"values": [seed]}, "referenceRepeats": 1, "parallelism": 16, "strict": True,
+            "task": task, "seeds": {"values": [seed]}, "referenceRepeats": 1, "parallelism": 6, "strict": True,
         },
     }  # fmt: skip
 
