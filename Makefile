@@ -9,6 +9,7 @@ PYTHON := .venv/bin/python
 PYTEST := $(PYTHON) -m pytest
 CONTEXT ?=
 REGISTRY ?=
+BENCH ?=
 export CONTEXT REGISTRY
 # The tests' cluster is never the one that is used for development.
 TEST_CLUSTER := test
@@ -111,17 +112,19 @@ test-agentbench: setup ## What is tested on AgentBench's own data, a checkout th
 	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/agentbench
 
 .PHONY: soak
-soak: setup ## What takes too long for every change: the API server away for minutes, whole audits through a restart
+soak: setup ## What takes too long for every change: API server or relay away for minutes, whole audits through a restart
 	export CLUSTER_NAME=$(TEST_CLUSTER) CASEWARDEN_SOAK_SECONDS=180; \
 	trap 'dev/cluster down' EXIT; \
 	dev/cluster up; \
 	dev/cluster load; \
-	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/test_outcomes.py -k api_server; \
-	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/soak
+	export PATH="$$(dev/cluster programs):$$PATH"; \
+	$(PYTEST) -q -s tests/cluster/test_outcomes.py tests/cluster/test_high_availability.py -k 'api_server or relay or leader'; \
+	$(PYTEST) -q tests/cluster/soak
 
 .PHONY: bench
-bench: setup ## Measure what the operator and its pods cost; JSON in dev/bench/results/
-	PYTHONPATH=dev:tests $(PYTHON) -m bench
+bench: setup ## Measure what the operator and its pods cost; JSON in dev/bench/results/. BENCH=… names some
+	trap 'CLUSTER_NAME=$${CLUSTER_NAME:-bench} dev/cluster down' EXIT; \
+	PYTHONPATH=dev:tests $(PYTHON) -m bench $(BENCH)
 
 .PHONY: images
 images: setup ## Build the images that have changed

@@ -11,27 +11,40 @@ from support.histories.history import History
 from support.histories.world import World, play_world
 
 from casewarden.core.model import AttemptKey, CaseKey, LedgerRow, PlannedCase, RunPolicy, RunView
+from casewarden.core.standings import Standings
 from casewarden.core.step import step
 
 Figures = dict[str, Any]
 
 
-def step_at(cases: int, repeats: int = 7) -> Figures:
-    """Milliseconds of one step of a run that is half done, with 20 pods to be created."""
+def step_at(cases: int, wake_ups: int = 21) -> Figures:
+    """Milliseconds of a step in the middle of a run, with 20 pods to be created, at each row that comes.
+
+    ``ms`` is a wake-up as the operator has it, with what was counted kept from one to the next; ``ms_anew`` is the
+    first one, when all rows are counted.
+    """
     keys = tuple(CaseKey(17, f"case-{number:05}", 0) for number in range(cases))
-    rows = tuple(
+    rows = [
         LedgerRow(AttemptKey(key, 1), "verdict", "passed", "1", None, None, "ab" * 32, 1.0, "pod", 1.0)
-        for key in keys[: cases // 2]
-    )
+        for key in keys[: cases // 2 + wake_ups]
+    ]
     planned = {(key.seed, key.case_id): PlannedCase(key.seed, key.case_id, ("a",), "default", "0" * 64) for key in keys}
     policy = RunPolicy(20, 2, 5, 900.0, suspend=False, deadline=None)
-    view = RunView(policy=policy, cases=keys, rows=rows, pods=(), planned=planned)
-    times = []
-    for _ in range(repeats):
+    times, counted, actions = [], None, 0
+    for number in range(cases // 2, cases // 2 + wake_ups):
         started = time.process_time()
-        result = step(view, 2.0)
+        view = RunView(policy=policy, cases=keys, rows=tuple(rows[:number]), pods=(), planned=planned)
+        counted = Standings.of(view.cases, view.rows, policy, counted)
+        actions = len(step(view, 2.0, counted).actions)
         times.append((time.process_time() - started) * 1000)
-    return {"cases": cases, "actions": len(result.actions), "ms": statistics.median(times), "ms_least": min(times)}
+    return {
+        "cases": cases,
+        "actions": actions,
+        "ms": statistics.median(times[1:]),
+        "ms_least": min(times[1:]),
+        "ms_most": max(times[1:]),
+        "ms_anew": times[0],
+    }
 
 
 def operator_at(cases: int, parallelism: int) -> Figures:

@@ -1,4 +1,7 @@
-"""The chart's README, made of its values, their comments and its schema: `python -m devkit.chart` writes it."""
+"""The chart's schema of values and its README, made of typed models and of values.yaml with its comments.
+
+`python -m devkit.chart` writes them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from typing import Any
 import yaml
 
 from devkit.settings import REPOSITORY
+from devkit.values import Values, schema
 
 CHART = REPOSITORY / "charts" / "casewarden"
 WHOLE = frozenset({"resources", "tasks", "images", "labels"})
@@ -59,16 +63,22 @@ def _comment(lines: list[str], line: int, value: yaml.Node) -> str:
     return " ".join([*above, inline.strip()]).strip()
 
 
-def undescribed(schema: dict[str, Any], given: Any, path: str = "") -> list[str]:
-    """Return the values that the schema does not know, and those of the schema that have no default."""
-    known = schema.get("properties")
-    if known is None or not isinstance(given, dict):
+def unknown(known: dict[str, Any], given: Any, path: str = "") -> list[str]:
+    """Return the values that the models do not know, and those of the models that have no default in values.yaml."""
+    properties = known.get("properties")
+    if properties is None or not isinstance(given, dict):
         return []
-    found = [f"{path}{name} has no default in values.yaml" for name in known if name not in given and name != "global"]
-    found += [f"{path}{name} is not in values.schema.json" for name in given if name not in known]
+    found = [f"{path}{name} has no default in values.yaml" for name in properties if name not in given | {"global": 0}]
+    found += [f"{path}{name} is no field of devkit/values.py" for name in given if name not in properties]
     for name, value in given.items():
-        found += undescribed(known.get(name, {}), value, f"{path}{name}.")
+        found += unknown(properties.get(name, {}), value, f"{path}{name}.")
     return found
+
+
+def values_schema() -> dict[str, Any]:
+    """Return the chart's schema of values."""
+    text = (CHART / "values.yaml").read_text()
+    return schema({value.path: value.comment for value in values(text) if value.comment})
 
 
 def readme() -> str:
@@ -92,14 +102,18 @@ def _cell(text: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where the README is stale")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file is stale")
     options = parser.parse_args(arguments)
-    schema = json.loads((CHART / "values.schema.json").read_text())
-    problems = undescribed(schema, yaml.safe_load((CHART / "values.yaml").read_text()))
-    path, text = CHART / "README.md", readme()
-    if not path.exists() or path.read_text() != text:
+    made, given = values_schema(), yaml.safe_load((CHART / "values.yaml").read_text())
+    problems = unknown(made, given)
+    if not problems:
+        Values.model_validate(given)
+    files = {CHART / "values.schema.json": json.dumps(made, indent=1) + "\n", CHART / "README.md": readme()}
+    for path, text in files.items():
+        if path.exists() and path.read_text() == text:
+            continue
         if options.check:
-            problems.append("charts/casewarden/README.md: stale: run `make chart`")
+            problems.append(f"charts/casewarden/{path.name}: stale: run `make chart`")
         else:
             path.write_text(text)
     for problem in problems:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 SCORES = 'namespace=~"$namespace", task=~"$task", candidate=~"$candidate"'
+AUDITS = 'namespace=~"$namespace", task=~"$task"'
 RATE = "[$__rate_interval]"
 
 
@@ -119,6 +120,44 @@ SCORE_ROWS: tuple[tuple[str, tuple[Chart, ...]], ...] = (
                 12,
                 "bars",
                 most=1,
+            ),
+        ),
+    ),
+    (
+        "Audits",
+        (
+            Chart(
+                "Mutation score over time",
+                "Share of the planted faults that a task's grader caught. Below 100 % scores say less than they seem.",
+                (Query(f"min by (task, audit) (casewarden_audit_mutation_score{{{AUDITS}}})", "{{task}} {{audit}}"),),
+                "percentunit",
+                10,
+                most=1,
+            ),
+            Chart(
+                "Weakest margin",
+                "How many families of cases caught the fault that the fewest caught: 1 hangs by a thread.",
+                (
+                    Query(
+                        f"min by (task, audit) (casewarden_audit_weakest_margin{{{AUDITS}}})",
+                        "{{task}} {{audit}}",
+                        instant=True,
+                    ),
+                ),
+                "short",
+                8,
+                "bars",
+            ),
+            Chart(
+                "Audits that passed",
+                "Of the valid audits that there are.",
+                (
+                    Query(f"sum(casewarden_audit_passed{{{AUDITS}}})", "passed", instant=True),
+                    Query(f"count(casewarden_audit_passed{{{AUDITS}}})", "valid", instant=True),
+                ),
+                "short",
+                6,
+                "stat",
             ),
         ),
     ),
@@ -251,6 +290,12 @@ OPERATION_ROWS: tuple[tuple[str, tuple[Chart, ...]], ...] = (
             Chart("Tokens", "Per minute, by endpoint and kind.",
                   (Query(f"60 * sum by (endpoint, kind) (rate(casewarden_relay_model_tokens_total{RATE}))",
                          "{{endpoint}} {{kind}}"),)),
+            Chart("Cost", "Per hour, by endpoint, in the currency of its price; endpoints without a price have none.",
+                  (Query(f"3600 * sum by (endpoint) (rate(casewarden_relay_model_cost_total{RATE}))",
+                         "{{endpoint}}"),)),
+            Chart("Budgets", "The largest share of its budget that a run has used which called lately.",
+                  (Query("max by (endpoint) (casewarden_relay_model_budget_used_ratio)", "{{endpoint}}"),),
+                  "percentunit", most=1),
             Chart("Calls now", "Calls that an endpoint has, and those that wait for it.",
                   (Query("sum by (endpoint) (casewarden_relay_model_slots_used)", "{{endpoint}}"),
                    Query("sum by (endpoint) (casewarden_relay_model_waiting)", "{{endpoint}} waiting"))),

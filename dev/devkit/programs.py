@@ -57,6 +57,7 @@ CLUSTER = Group(
     tuple((command, "kubernetes") for command in KUBERNETES_COMMANDS),
 )
 S3 = Group("s3", SOURCE / "s3", ("github.com/versity/versitygw/cmd/versitygw",))
+HELM4 = Group("helm4", SOURCE / "helm4", ("helm.sh/helm/v4/cmd/helm",))
 KWOK = Group("kwok", SOURCE / "kwok", ("sigs.k8s.io/kwok/cmd/kwok",))
 
 
@@ -80,6 +81,8 @@ def link_flags(go_mod: str) -> str:
         "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMajor": major,
         "helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor": minor,
     }
+    if "helm.sh/helm/v4 " in go_mod:
+        stamps["helm.sh/helm/v4/internal/version.version"] = version("helm.sh/helm/v4")
     return " ".join(["-s", "-w", *(f"-X {name}={value}" for name, value in stamps.items())])
 
 
@@ -89,8 +92,8 @@ def key_of(source: Path, targets: tuple[str, ...], go_version: str) -> str:
     for file in sorted(source.rglob("*")):
         if file.is_file() and file.name in {"go.mod", "go.sum", "main.go"}:
             relative = file.relative_to(source).as_posix()
-            if source == SOURCE and relative.startswith(("kwok/", "s3/")):
-                continue
+            if any((folder / "go.mod").exists() for folder in file.parents if source in folder.parents):
+                continue  # a module of its own
             content = file.read_bytes()
             digest.update(f"{relative}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()[:16]
@@ -144,7 +147,7 @@ def ensure(group: Group) -> Path:
     say(
         f"building the {group.name} programs from source ({why}); with empty caches this takes some minutes; log: {log}"
     )
-    flags = link_flags((SOURCE / "go.mod").read_text())
+    flags = link_flags("".join((folder / "go.mod").read_text() for folder in {SOURCE: 0, group.source: 0}))
     env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -trimpath -buildvcs=false"}
     with tempfile.TemporaryDirectory(dir=log.parent, prefix=f".{group.name}-") as made:
         output = Path(made) / "bin"

@@ -41,11 +41,14 @@ def main(arguments: Optional[List[str]] = None) -> int:
         signal.signal(signal.SIGTERM, lambda *_: os._exit(_EXIT_TERMINATED))
     try:
         pack = load_pack(name)
-    except (LookupError, ContractError) as error:
+    except LookupError as error:
+        sys.stderr.write(f"casewarden-task: {error.args[0]}\n")
+        return 2
+    except ContractError as error:
         from .verbs import refuse
 
-        # A pack that refuses to be one (AgentBench v0.1) says so where the run's user reads it.
-        return refuse(ContractError(str(error.args[0])), os.environ if verb == "plan" else {})
+        # A pack that refuses to be one (a task of AgentBench v0.1) says so where the run's user reads it.
+        return refuse(error, os.environ)
     if verb == "drive":
         from .driver import main as drive
 

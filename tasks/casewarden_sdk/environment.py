@@ -197,7 +197,8 @@ class Environment:
 
     async def asked(self, question: Coroutine[Any, Any, T], agent: bool, late: bool = True) -> T:
         """Ask the shim. ``late`` says that no answer in time is a failure too, and not for the caller to judge."""
-        self._agent_acted = self._agent_acted or agent
+        # What died before the agent's first action was not killed by it, though that action is the first to find out.
+        self._agent_acted = self._agent_acted or (agent and not self._supervisor.lost.is_set())
         try:
             return await question
         except ConnectionLost as lost:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,15 +11,18 @@ from typing import Any
 
 import pytest
 import yaml
+from support.chart_values import KNOBS, VALUES
+from support.helm import program
 
 from casewarden.adapters.stores import open_store
 from casewarden.adapters.stores.s3 import S3Store
 from casewarden.api.catalogue import Catalogue
+from casewarden.api.manifest import parse
 from casewarden.core.network import NetworkContext
 from casewarden.relay.__main__ import parser as relay_parser
 from casewarden.settings import parse_settings
 from casewarden.wiring import read_catalogue
-from devkit import chart, dashboards, programs
+from devkit import chart, dashboards
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "charts" / "casewarden"
@@ -30,96 +32,15 @@ Document = dict[str, Any]
 # helm may have to be built first, with the development cluster's other programs.
 pytestmark = pytest.mark.timeout(2400)
 
-KNOBS: dict[str, Any] = {
-    "topologySpreadConstraints": [
-        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {}}
-    ],
-    "priorityClassName": "high",
-    "runtimeClassName": "gvisor",
-    "podLabels": {"team": "evals"},
-    "podAnnotations": {"note": "seen"},
-    "serviceAccountAnnotations": {"iam": "role"},
-    "extraEnv": [{"name": "SSL_CERT_FILE", "value": "/ca.crt"}],
-}
-VALUES: dict[str, dict[str, Any]] = {
-    "as it comes": {},
-    "for a trial": {"relay": {"storage": {"type": "emptyDir", "size": "1Gi"}}},
-    "with evidence in a bucket": {
-        "relay": {
-            "storage": {
-                "type": "s3",
-                "s3": {
-                    "bucket": "evidence",
-                    "prefix": "team/one",
-                    "endpoint": "https://s3.example:9000",
-                    "region": "eu-1",
-                    "secret": "s3-keys",
-                },
-            },
-            "serviceAccountAnnotations": {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/evidence"},
-        },
-    },
-    "for two namespaces": {"watchNamespaces": ["evals", "research"]},
-    "without CRDs and aggregation": {"crds": {"install": False}, "rbac": {"aggregate": False}},
-    "from a registry, placed": {
-        "image": {"operator": "r.example:5000/op@sha256:" + "0" * 64, "evidence": "r.example:5000/ev:1"},
-        "imagePullPolicy": "Always",
-        "imagePullSecrets": [{"name": "registry"}],
-        "operator": {
-            "logLevel": "DEBUG",
-            "extraArgs": ["--qps=100", "--burst=200"],
-            "nodeSelector": {"kubernetes.io/os": "linux"},
-            "tolerations": [{"key": "control", "operator": "Exists"}],
-            "affinity": {"nodeAffinity": {}},
-        },
-        "relay": {
-            "storage": {"type": "pvc", "size": "100Gi", "storageClass": "fast"},
-            "retentionDays": 30,
-            "extraArgs": ["--max-uploads=64"],
-            "nodeSelector": {"disk": "ssd"},
-        },
-    },
-    "watched": {
-        "monitoring": {
-            "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}, "interval": "15s"},
-            "rules": {
-                "enabled": True,
-                "labels": {"release": "prometheus"},
-                "runbookUrl": "https://docs.example/books/",
-            },
-            "dashboards": {"enabled": True, "annotations": {"grafana_folder": "Evals"}},
-        },
-        "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]},
-    },
-    "with every knob": {
-        "image": {"registry": "r.example:5000/mirror"},
-        "watchNamespaces": ["evals"],
-        "operator": KNOBS,
-        "relay": {**KNOBS, "retentionDays": 3},
-        "networkPolicy": {"enabled": False},
-        "test": {"enabled": False},
-        "extraObjects": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "mine"}}],
-    },
-    "with a catalogue of one's own": {
-        "catalogue": {
-            "tasks": {"support-routing": None, "mine": {"image": "r.example/mine:2"}},
-            "images": {"node": "node:22"},
-            "allowedTaskImages": ["r.example/team/"],
-            "allowBaseline": ["mine"],
-            "pools": {"agents": {"team": {"concurrency": 4}}, "tasks": {"mine": {"concurrency": 0}}},
-            "endpoints": {
-                "team": {"url": "https://models.example/v1", "secret": {"name": "team-key"}, "concurrency": 8},
-                "open": {"url": "http://models.tools.svc:8000/v1", "namespaces": ["evals"]},
-                "gone": None,
-            },
-        },
-    },
-}
-
 
 @pytest.fixture(scope="session")
 def helm() -> str:
-    return shutil.which("helm") or str(programs.ensure(programs.CLUSTER) / "helm")
+    return program()
+
+
+@pytest.fixture(scope="session")
+def helm4() -> str:
+    return program(4)
 
 
 def run(helm: str, *words: str, values: dict[str, Any]) -> subprocess.CompletedProcess[str]:
@@ -175,6 +96,20 @@ def test_helm_finds_nothing_to_complain_of(helm: str, values: str) -> None:
     done = run(helm, "lint", "--strict", str(CHART), "--kube-version", "1.34.0", values=VALUES[values])
     assert done.returncode == 0, done.stdout
     assert "WARNING" not in done.stdout
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_helm_4_finds_nothing_to_complain_of_either_and_renders_the_same(helm: str, helm4: str, values: str) -> None:
+    done = run(helm4, "lint", "--strict", str(CHART), "--kube-version", "1.34.0", values=VALUES[values])
+    assert done.returncode == 0, done.stdout
+    assert "WARNING" not in done.stdout
+    assert template(helm4, VALUES[values]) == template(helm, VALUES[values])
+
+
+def test_helm_4_refuses_a_value_by_name_too(helm4: str) -> None:
+    done = run(helm4, "template", "casewarden", str(CHART), values={"operator": {"replicas": 4}})
+    assert done.returncode != 0
+    assert "operator/replicas" in done.stderr.replace(".", "/")
 
 
 def test_every_pod_passes_the_level_restricted(documents: list[Document]) -> None:
@@ -445,6 +380,13 @@ def test_everything_of_the_release_is_in_its_namespace(helm: str) -> None:
         ({"catalogue": {"evidenceImage": "x"}}, "evidenceImage"),
         ({"watchNamespaces": ["a b"]}, "watchNamespaces"),
         ({"operator": {"extraArgs": ["qps"]}}, "operator/extraArgs"),
+        ({"operator": {"extraEnv": [{"value": "x"}]}}, "operator/extraEnv"),
+        ({"proxy": {"https": "proxy.example:3128"}}, "proxy/https"),
+        ({"proxy": {"bypass": ["a,b"]}}, "proxy/bypass"),
+        ({"authorities": {"configMap": "Mine"}}, "authorities/configMap"),
+        ({"relay": {"storage": {"s3": {"endpoint": "s3.example"}}}}, "relay/storage/s3/endpoint"),
+        ({"catalogue": {"endpoints": {"team": {"url": "models.example"}}}}, "catalogue/endpoints/team"),
+        ({"catalogue": {"images": {"x": "a b"}}}, "catalogue/images/x"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_by_name(helm: str, values: dict[str, Any], field: str) -> None:
@@ -471,9 +413,11 @@ def test_every_value_is_used_by_a_template() -> None:
         for part in ("operator", "relay")
         for name in (
             "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints", "priorityClassName",
-            "runtimeClassName", "podLabels",
+            "runtimeClassName", "podLabels", "extraEnv",
         )
     }  # fmt: skip
+    # These are read within a `with`, and held by a test of their own.
+    placement |= {f".Values.{name}" for name in ("proxy.http", "proxy.https", "proxy.bypass", "authorities.key")}
     assert placement < leaves
     unused = {path for path in leaves - placement if not re.search(re.escape(path) + r"\b", templates)}
     assert unused == set()
@@ -600,17 +544,81 @@ def test_without_the_prometheus_operator_nothing_asks_for_it(plain: list[Documen
     assert of_kind(plain, "ServiceMonitor", "PrometheusRule") == []
 
 
+def test_what_the_hub_is_told_is_true() -> None:
+    annotations = yaml.safe_load((CHART / "Chart.yaml").read_text())["annotations"]
+    told = {key.removeprefix("artifacthub.io/"): value for key, value in annotations.items()}
+    names = set(re.findall(r"casewarden-[a-z-]+:dev", (CHART / "values.yaml").read_text()))
+    assert {item["image"] for item in yaml.safe_load(told["images"])} == names
+    crds = {item["kind"] for item in yaml.safe_load(told["crds"])}
+    examples = yaml.safe_load(told["crdsExamples"])
+    assert {item["kind"] for item in examples} == crds
+    for example in examples:
+        parse(example)
+
+
 def test_the_readme_and_the_schema_know_every_value() -> None:
     assert chart.main(["--check"]) == 0
 
 
-def test_a_value_that_the_schema_does_not_know_is_noticed() -> None:
-    schema = {"properties": {"a": {"properties": {"b": {}}}, "c": {}}}
-    assert chart.undescribed(schema, {"a": {"x": 1}}) == [
+def test_a_value_that_the_models_do_not_know_is_noticed() -> None:
+    known = {"properties": {"a": {"properties": {"b": {}}}, "c": {}}}
+    assert chart.unknown(known, {"a": {"x": 1}}) == [
         "c has no default in values.yaml",
         "a.b has no default in values.yaml",
-        "a.x is not in values.schema.json",
+        "a.x is no field of devkit/values.py",
     ]
+
+
+@pytest.mark.parametrize("name", ["values.schema.json", "README.md"])
+def test_a_generated_file_that_is_stale_is_noticed_and_written_anew(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for source in CHART.glob("*.*"):
+        if source.is_file():
+            (tmp_path / source.name).write_text(source.read_text())
+    monkeypatch.setattr(chart, "CHART", tmp_path)
+    (tmp_path / name).write_text("{}")
+    assert chart.main(["--check"]) == 1
+    assert f"{name}: stale: run `make chart`" in capsys.readouterr().out
+    assert chart.main([]) == 0
+    assert (tmp_path / name).read_text() == (CHART / name).read_text()
+
+
+def test_the_schema_is_as_strict_as_the_operators_own_models() -> None:
+    """What the catalogue may be is said once; a name that the operator would refuse is refused by helm."""
+    properties = json.loads((CHART / "values.schema.json").read_text())["properties"]
+    catalogue = properties["catalogue"]["properties"]
+    assert catalogue["tasks"]["propertyNames"]["pattern"] == catalogue["endpoints"]["propertyNames"]["pattern"]
+    assert set(catalogue) == {
+        field.alias for name, field in Catalogue.model_fields.items() if name not in ("evidence_image", "relay_url")
+    }
+    assert "PersistentVolumeClaim" in properties["relay"]["properties"]["storage"]["description"]
+    text = (CHART / "values.schema.json").read_text()
+    assert "$ref" not in text
+    assert "x-kubernetes" not in text
+
+
+def test_proxies_and_authorities_reach_both_services(helm: str, plain: list[Document]) -> None:
+    for _, pod in pods(template(helm, VALUES["behind a proxy"])):
+        (container,) = pod["containers"]
+        found = {item["name"]: item["value"] for item in container["env"]}
+        assert found["HTTPS_PROXY"] == found["https_proxy"] == "http://proxy.example:3128"
+        assert "HTTP_PROXY" not in found
+        bypass = found["NO_PROXY"].split(",")
+        assert found["no_proxy"] == found["NO_PROXY"]
+        assert {"$(KUBERNETES_SERVICE_HOST)", ".svc", "169.254.169.254", "s3.example", "10.0.0.8"} <= set(bypass)
+        folder, _, key = found["SSL_CERT_FILE"].rpartition("/")
+        assert (found["SSL_CERT_DIR"], key) == ("/etc/ssl/certs", "bundle.pem")
+        (mount,) = [mount for mount in container["volumeMounts"] if mount["mountPath"] == folder]
+        (volume,) = [volume for volume in pod["volumes"] if volume["name"] == mount["name"]]
+        assert volume["configMap"] == {"name": "company-ca"}
+    for _, pod in pods(plain):
+        assert "env" not in pod["containers"][0]
+
+
+def test_values_of_a_release_from_before_a_value_was_there_are_enough(helm: str) -> None:
+    """What `helm upgrade --reuse-values` gives the templates."""
+    assert template(helm, {"proxy": None, "authorities": None}) == template(helm, {})
 
 
 def test_the_hook_of_helm_test_may_do_what_its_script_does(helm: str, plain: list[Document]) -> None:

@@ -133,6 +133,11 @@ def test_tasks_of_agentbench_s_interface(
     record = shown(casewarden, namespace, "slow")
     assert (record["told"], record["ended"], record["cause"]["party"]) == (True, "returned", "candidate")
 
+    file = tmp_path / "run.yaml"
+    file.write_text(yaml.safe_dump(evalrun(namespace, "any", task={"name": "virtual-task"}, **program("echo"))))
+    tried = casewarden("agent-test", "-f", str(file), "-n", namespace, "--message", "hello there")
+    assert (tried.returncode, tried.stdout) == (0, "user: hello there\nagent: hello there\nthe agent answers\n"), tried
+
     kubectl.until(lambda: said(kubectl, namespace, "paused"), 60, lambda: "its task does not ask the agent")
     kubectl("patch", "er", "paused", "-n", namespace, "--type", "merge", "-p", '{"spec": {"suspend": true}}')
     kubectl.until(lambda: not kubectl.pods_of(namespace, "paused"), 60, lambda: "its pod does not go")

@@ -11,8 +11,8 @@ import pytest
 from support.kubectl import FINISHED, Kubectl, condition, evalrun, message
 
 TASK = "agentbench-os"
-# A question, a deed by users and groups, a command that another user must be able to run.
-FEW = ["own-own-00000", "own-own-00016", "own-own-00018"]
+# A question, and a deed with users and groups.
+FEW = ["own-own-00000", "own-own-00016"]
 FAULTS = ["claims-without-doing", "kills-the-shell", "off-by-one", "reads-the-check", "replaces-ls", "wrong-format"]
 
 
@@ -49,7 +49,7 @@ def test_every_fault_is_caught_and_doing_nothing_is_worth_nothing(audited: dict[
     assert (audited["referenceScore"], set(audited["floors"].values())) == ("1", {"0"})
     caught = {row["name"]: row["margin"] for row in audited["controls"] if row["kind"] == "fault"}
     # The two that answer wrongly do the deed rightly.
-    assert caught == {name: 1 if name in ("off-by-one", "wrong-format") else 3 for name in FAULTS}
+    assert caught == {name: 1 if name in ("off-by-one", "wrong-format") else 2 for name in FAULTS}
 
 
 def test_what_was_replaced_is_in_the_evidence(

@@ -31,7 +31,7 @@ KEPT = ("evalruns.casewarden.dev", "auditruns.casewarden.dev")
 # Audits, intervals, models and pools are what these series tell of; no run here has any.
 LATER = (
     "casewarden_run_score_bound", "casewarden_run_score_floor", "casewarden_run_model", "casewarden_relay_model",
-    "casewarden_slots{",
+    "casewarden_slots{", "casewarden_audit_",
 )  # fmt: skip
 
 Helm = Callable[..., str]

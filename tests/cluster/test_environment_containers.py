@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from support import sandbox_pack
-from support.kubectl import Kubectl, evalrun, workspace
+from support import sandbox_pack, strikes
+from support.kubectl import Kubectl, condition, evalrun, message, reason, workspace
 from support.offers import offering
 from support.shipped_pack import command_of
 
@@ -21,15 +23,23 @@ class Sandbox(NamedTuple):
     python: str
 
 
+def _as_root(source: bytes) -> bytes:
+    for old, new in ((b'id = "sandbox"', b'id = "rooted"'), (b'"profile": "restricted"', b'"profile": "baseline"')):
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    return source
+
+
 @pytest.fixture(scope="module")
 def sandbox(kubectl: Kubectl) -> Iterator[Sandbox]:
-    """The release with that task."""
+    """The release with that task, and with `rooted`: the same, but that its environment runs as root."""
 
     def add(catalogue: dict[str, Any]) -> None:
-        catalogue["tasks"]["sandbox"] = {
-            "image": catalogue["tasks"]["durable-kv"]["image"],
-            "command": command_of(sandbox_pack),
-        }
+        image = catalogue["tasks"]["durable-kv"]["image"]
+        rooted = command_of(sandbox_pack, _as_root)
+        catalogue["tasks"]["sandbox"] = {"image": image, "command": command_of(sandbox_pack)}
+        catalogue["tasks"]["rooted"] = {"image": image, "command": rooted}
+        catalogue["allowBaseline"] = ["rooted"]
 
     with offering(kubectl, add) as catalogue:
         yield Sandbox("sandbox", catalogue["images"]["python"])
@@ -69,3 +79,33 @@ def test_the_driver_works_in_an_environment_and_an_agent_that_kills_it_has_faile
     ended = {item["name"]: item["state"]["terminated"] for item in pod["status"]["containerStatuses"]}
     assert ended["env-shell"]["exitCode"] == 143
     assert ended["task"]["exitCode"] == 0
+
+
+def test_an_environment_that_dies_before_the_agents_first_action_is_not_the_agents(
+    kubectl: Kubectl, namespace: str, sandbox: Sandbox
+) -> None:
+    kubectl.apply(
+        workspace(namespace, "struck", {"main.py": sandbox_pack.THINKS}),
+        evalrun(namespace, "struck", task={"name": sandbox.task}, seeds={"values": [1]},
+                candidate={"program": {"workspace": {"configMap": "struck"}}}),
+    )  # fmt: skip
+    pod = strikes.play(kubectl, namespace, "struck")
+    # Only the shim of an environment waits so long for its driver.
+    os.kill(strikes.process(pod, "7200"), signal.SIGKILL)
+    status = kubectl.finished(namespace, "struck")
+    found = [(row["kind"], row["status"], row["reason"]) for row in strikes.ledger(kubectl, namespace, "struck")]
+    assert found == [("environment", "environment_error", "EnvironmentFailed"), ("verdict", "passed", None)]
+    assert (status["score"], status["attempts"]["environmentRetries"]) == ("1", 1)
+
+
+def test_pods_that_pod_security_refuses_fail_the_run(kubectl: Kubectl, namespace: str, sandbox: Sandbox) -> None:
+    """The administrator allows the pack's environment to be root, and the namespace does not."""
+    program = {"image": sandbox.python, "argv": ["python3", "-I", "-c", sandbox_pack.REFERENCE]}
+    kubectl.apply(
+        evalrun(namespace, "root", task={"name": "rooted"}, seeds={"values": [1]}, candidate={"program": program})
+    )
+    status = kubectl.finished(namespace, "root", 90)
+    assert (condition(status, "Failed"), reason(status, "Failed")) == ("True", "Refused")
+    assert "PodSecurity" in message(status, "Failed")
+    assert "score" not in status
+    assert ("Warning", "Refused") in strikes.events(kubectl, namespace, "root")

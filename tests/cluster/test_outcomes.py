@@ -20,6 +20,9 @@ from support.kubectl import Kubectl, condition, evalrun, message, reason, worksp
 
 # What a candidate earns in this one case that does nothing, and one that broke.
 CASE, NOTHING, BROKEN = "route-open-ticket", "0.45", "0.35"
+# Longer than CI has time for: `make soak`.
+SOAK_SECONDS = float(os.environ.get("CASEWARDEN_SOAK_SECONDS", "0"))
+MINUTE = min(SOAK_SECONDS, 60.0)
 Strike = Callable[[Kubectl, str, dict[str, Any]], None]
 
 
@@ -47,18 +50,25 @@ def evicted(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
 
 
 def under_pressure(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
-    strikes.patch_status(kubectl, namespace, pod["metadata"]["name"], phase="Failed", reason="Evicted",
-                         message="The node was low on resource: memory.")  # fmt: skip
+    why = "The node was low on resource: memory."
+    strikes.say_of(kubectl, namespace, pod, phase="Failed", reason="Evicted", message=why)
 
 
 def own_volume_full(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
-    strikes.patch_status(kubectl, namespace, pod["metadata"]["name"], phase="Failed", reason="Evicted",
-                         message='Usage of EmptyDir volume "state" exceeds the limit "64Mi".')  # fmt: skip
+    why = 'Usage of EmptyDir volume "state" exceeds the limit "64Mi".'
+    strikes.say_of(kubectl, namespace, pod, phase="Failed", reason="Evicted", message=why)
 
 
 def killed(word: str) -> Strike:
     def strike(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
         os.kill(strikes.process(pod, word), signal.SIGKILL)
+
+    return strike
+
+
+def out_of_memory(word: str) -> Strike:
+    def strike(kubectl: Kubectl, namespace: str, pod: dict[str, Any]) -> None:
+        strikes.starve(strikes.process(pod, word))
 
     return strike
 
@@ -87,6 +97,8 @@ FACTS = {
     "own-volume-full": Fact(own_volume_full, [(*BY_ITS_OWN, "StorageLimit")]),
     "deleted": Fact(deleted, [("interruption", "environment_error", "Deleted"), VERDICT]),
     "recorder-killed": Fact(killed(EVIDENCE), [(*LOST_ONCE, "EvidenceFailed"), VERDICT]),
+    "recorder-out-of-memory": Fact(out_of_memory(EVIDENCE), [(*LOST_ONCE, "EvidenceFailed"), VERDICT]),
+    "driver-out-of-memory": Fact(out_of_memory(TASK), [(*LOST_ONCE, "TaskFailed"), VERDICT]),
     "driver-killed": Fact(killed(TASK), [(*LOST_ONCE, "TaskFailed"), VERDICT]),
     "candidate-killed": Fact(killed(CANDIDATE), [(*BY_ITS_OWN, "ShimLost")]),
     "environment-budget-spent": Fact(
@@ -149,6 +161,28 @@ def test_who_caused_it_decides_what_becomes_of_it(kubectl: Kubectl, struck: str,
     assert status["attempts"]["environmentRetries"] == environment
     assert status["score"] == (NOTHING if fact.rows[-1] == VERDICT else BROKEN if name != "own-volume-full" else "0")
     assert condition(status, "Passed") == "False"
+
+
+@pytest.mark.parametrize("container", ["recorder", "driver"])
+def test_of_a_container_that_was_out_of_memory_the_row_says_so(kubectl: Kubectl, struck: str, container: str) -> None:
+    first = strikes.ledger(kubectl, struck, f"{container}-out-of-memory")[0]
+    assert "137 OOMKilled" in first["error"], first
+
+
+def test_a_candidates_container_that_dies_before_anything_ran_in_it_is_the_environments(
+    kubectl: Kubectl, namespace: str
+) -> None:
+    run(kubectl, namespace, "early", 1)
+    (pod,) = kubectl.until(
+        lambda: kubectl.pods_of(namespace, "early"), 90, lambda: kubectl.picture(namespace), pause=0.05
+    )
+    os.kill(strikes.as_it_starts(pod, CANDIDATE), signal.SIGKILL)
+    struck_at = time.monotonic()
+    kubectl.until(lambda: rows(kubectl, namespace, "early"), 60, lambda: kubectl.picture(namespace))
+    assert time.monotonic() - struck_at < 60, "the driver waits for a shim for 900 s"
+    status = kubectl.finished(namespace, "early")
+    assert rows(kubectl, namespace, "early") == [(*LOST_ONCE, "EvidenceFailed"), VERDICT]
+    assert status["score"] == NOTHING
 
 
 def test_a_finished_pod_that_is_drained_keeps_its_verdict(kubectl: Kubectl, namespace: str) -> None:
@@ -289,19 +323,20 @@ def test_pods_that_fit_on_no_node_fail_the_run_in_time(kubectl: Kubectl, namespa
     assert ("Warning", "Unschedulable") in strikes.events(kubectl, namespace, "nowhere")
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("when", ["before-the-start", "while-it-plays", "after-the-verdict"])
 def test_a_relay_that_is_away_costs_no_attempt(kubectl: Kubectl, namespace: str, when: str) -> None:
     if when == "before-the-start":
         with strikes.relay_away(kubectl):
             run(kubectl, namespace, when, 1)
-            time.sleep(20)
+            time.sleep(MINUTE or 20)
             assert condition(kubectl.status(namespace, when), "Finished") == "False"
     else:
         run(kubectl, namespace, when, 10 if when == "while-it-plays" else 4)
         # The claim comes before the candidate starts.
         strikes.play(kubectl, namespace, when)
         with strikes.relay_away(kubectl):
-            time.sleep(5 if when == "while-it-plays" else 25)
+            time.sleep(MINUTE or (5 if when == "while-it-plays" else 25))
             if when == "after-the-verdict":
                 assert rows(kubectl, namespace, when) == []
                 assert len(kubectl.pods_of(namespace, when)) == 1, "the verdict is held, not made again"
@@ -312,12 +347,11 @@ def test_a_relay_that_is_away_costs_no_attempt(kubectl: Kubectl, namespace: str,
 
 @pytest.mark.timeout(600)
 def test_an_api_server_that_is_away_costs_no_attempt(kubectl: Kubectl, namespace: str) -> None:
-    seconds = float(os.environ.get("CASEWARDEN_SOAK_SECONDS", "40"))
     run(kubectl, namespace, "cut-off", 6, parallelism=2, select={}, seeds={"values": [17]})
     kubectl.until(lambda: kubectl.status(namespace, "cut-off").get("cases", {}).get("failed", 0) >= 1, 120,
                   lambda: kubectl.picture(namespace))  # fmt: skip
     with strikes.frozen(strikes.api_server(kubectl)):
-        time.sleep(seconds)
+        time.sleep(SOAK_SECONDS or 40)
     status = kubectl.finished(namespace, "cut-off")
     assert rows(kubectl, namespace, "cut-off") == [VERDICT] * 4
     assert status["score"] == "0.35"

@@ -39,13 +39,19 @@ def running(name: str, since: float = 10, restarts: int = 0, last: Json | None =
 
 
 def terminated(
-    name: str, code: int = 0, reason: str | None = None, message: str = "", at: float = 100, restarts: int = 0
+    name: str,
+    code: int = 0,
+    reason: str | None = None,
+    message: str = "",
+    at: float = 100,
+    restarts: int = 0,
+    since: float = 10,
 ) -> Json:
     state = {
         "exitCode": code,
         "reason": reason or ("Completed" if code == 0 else "Error"),
         "message": message,
-        "startedAt": time(10),
+        "startedAt": time(since),
         "finishedAt": time(at),
     }
     return {"name": name, "state": {"terminated": state}, "restartCount": restarts}

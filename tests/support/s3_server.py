@@ -39,22 +39,26 @@ def _free_port() -> int:
 
 
 @contextmanager
-def s3_server(folder: Path, host: str = "127.0.0.1") -> Iterator[S3Server]:
-    """Run a server for as long as the context is open."""
+def s3_server(
+    folder: Path, host: str = "127.0.0.1", certificate: tuple[Path, Path] | None = None
+) -> Iterator[S3Server]:
+    """Run a server for as long as the context is open; with files of a certificate and its key it speaks TLS."""
     root, port = folder / "buckets", _free_port()
     root.mkdir()
     meta = folder / "meta"
     meta.mkdir()
     program = programs.ensure(programs.S3) / "versitygw"
     # Not every file system has the extended attributes that it would use instead.
-    command = [str(program), "--port", f"{host}:{port}", "--quiet", "posix", "--sidecar", str(meta), str(root)]
+    secured = ["--cert", str(certificate[0]), "--key", str(certificate[1])] if certificate else []
+    listen = ["--port", f"{host}:{port}", *secured, "--quiet"]
+    command = [str(program), *listen, "posix", "--sidecar", str(meta), str(root)]
     credentials = {"ROOT_ACCESS_KEY": ACCESS, "ROOT_SECRET_KEY": SECRET}
     log = folder / "s3.log"
     with log.open("wb") as output:
         server = subprocess.Popen(command, env={**os.environ, **credentials}, stdout=output, stderr=output)
     try:
         _await(server, host, port, log)
-        yield S3Server(f"http://{host}:{port}", root)
+        yield S3Server(f"{'https' if certificate else 'http'}://{host}:{port}", root)
     finally:
         server.kill()
         server.wait(10)

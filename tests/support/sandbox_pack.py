@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from casewarden_sdk.contract import Case, Control, Limits, Verdict
 
 REFERENCE = "import json\nprint(json.dumps('tr a-z A-Z < /tmp/in > /tmp/out; exit 3'), flush=True)\ninput()\n"
+THINKS = "import time\ntime.sleep(10)\n" + REFERENCE
 # The shim is the container's first process, has the same user and ends at SIGTERM.
 KILLER = "import json\nprint(json.dumps('kill -TERM 1; sleep 20'), flush=True)\ninput()\n"
 GIVEN = b"shout\n"

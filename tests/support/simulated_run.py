@@ -30,6 +30,7 @@ from casewarden.core.model import (
 )
 from casewarden.core.observe import observe
 from casewarden.core.policies.retry import standing
+from casewarden.core.standings import Standings
 from casewarden.core.step import step
 
 IN_FLIGHT_SECONDS = 30.0
@@ -54,6 +55,7 @@ class SimulatedPod:
     status: dict[str, Any] = field(default_factory=dict)
     conditions: tuple[dict[str, Any], ...] = ()
     last_heard: PodRecord | None = None
+    died: float | None = None
 
     def record(self) -> PodRecord:
         """Return what the API server has of it."""
@@ -65,9 +67,12 @@ class SimulatedPod:
         if state == "pending":
             containers = [pj.waiting("candidate"), pj.waiting("task")]
         elif state == "ended":
-            containers = [pj.terminated("task", self.exit_code or 0, message=self.message, at=self.ended)]
+            since = 10 if self.died is None else self.died
+            containers = [pj.terminated("task", self.exit_code or 0, message=self.message, at=self.ended, since=since)]
         else:
-            containers = [pj.running("task", self.created)]
+            containers = [pj.running("task", self.created if self.died is None else self.died)]
+        if self.died is not None and state != "pending":
+            containers = [pj.terminated("candidate", 137, at=self.died), containers[-1]]
         self.last_heard_state = state
         record = observe(
             pj.pod_json(
@@ -128,6 +133,7 @@ class World:
         self.stopped: set[str] = set()
         self.blocked_until = 0.0
         self.failing: FinishRun | None = None
+        self.counted: Standings | None = None
         self.store_away_since: float | None = None
         self.wake_at: float | None = None
 
@@ -239,7 +245,10 @@ class World:
         if any(until_ <= self.now for until_ in self.in_flight.values()):
             # The watch lags by less than an unseen create is waited for.
             self.sync()
-        result = step(self.view(), self.now)
+        view = self.view()
+        self.counted = Standings.of(view.cases, view.rows, view.policy, self.counted)
+        result = step(view, self.now, self.counted)
+        assert result == step(view, self.now), "what was counted row by row differs from the count of all rows"
         self.refusals, self.failing, self.wake_at = [], result.failing, result.wake_at
         assert result.wake_at is None or result.wake_at > self.now
         assert [type(action) for action in result.actions].count(SetWait) == (0 if self._is_abandoned(result) else 1)
@@ -288,7 +297,8 @@ class World:
         if pod is None:
             return
         recorded = pod.key in {row.key for row in self.rows}
-        is_stop = "run is suspended" in action.why or "run fails" in action.why or "case is settled" in action.why
+        stops = ("run is suspended", "run fails", "case is settled", "died before anything ran")
+        is_stop = any(words in action.why for words in stops)
         assert recorded or is_stop, f"{pod.key} is deleted before it is recorded"
         self.stopped.add(action.uid)
         if action.grace_seconds == 0:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,9 +73,22 @@ def evict(kubectl: Kubectl, namespace: str, pod: str) -> None:
     kubectl("create", "--raw", f"/api/v1/namespaces/{namespace}/pods/{pod}/eviction", "-f", "-", stdin=json.dumps(body))
 
 
-def patch_status(kubectl: Kubectl, namespace: str, pod: str, **status: Any) -> None:
-    """Say of a pod what a kubelet would, where the fact itself would endanger the node."""
-    kubectl("patch", "pod", pod, "-n", namespace, "--subresource=status", "-p", json.dumps({"status": status}))
+def say_of(kubectl: Kubectl, namespace: str, pod: dict[str, Any], **status: Any) -> None:
+    """Say of a pod what a kubelet would, where the fact itself would endanger the node, until the run has counted it.
+
+    The kubelet stands still meanwhile: it would take its word back at once.
+    """
+    meta = pod["metadata"]
+    run, attempt = meta["ownerReferences"][0]["name"], int(meta["annotations"]["casewarden.dev/attempt"])
+    with frozen(kubelet(kubectl)):
+        body = json.dumps({"status": status})
+        kubectl("patch", "pod", meta["name"], "-n", namespace, "--subresource=status", "-p", body)
+        kubectl.until(
+            lambda: attempt in [row["attempt"] for row in ledger(kubectl, namespace, run)],
+            30,
+            lambda: kubectl.picture(namespace),
+            pause=0.2,
+        )
 
 
 def process(pod: dict[str, Any], word: str) -> int:
@@ -91,6 +106,50 @@ def process(pod: dict[str, Any], word: str) -> int:
             continue
     assert found, f"no process of pod {uid} with {word!r} in its command is on this machine"
     return found[0]
+
+
+def as_it_starts(pod: dict[str, Any], word: str, seconds: float = 60) -> int:
+    """Wait for the first process of one of the pod's containers and return it within milliseconds of its start."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return process(pod, word)
+        except AssertionError:
+            if time.monotonic() > end:
+                raise
+
+
+_HOG = """
+import pathlib, sys
+sys.stdin.read()
+state, held = pathlib.Path(f"/proc/{sys.argv[1]}/stat"), []
+while state.exists() and state.read_text().rpartition(")")[2].split()[0] not in "ZX":
+    held.append(bytearray(b"x" * (1 << 20)))
+"""
+
+
+def starve(pid: int, seconds: float = 60) -> None:
+    """Use up the memory of a process's container from outside, so that the kernel kills this very process for it."""
+    folder = _memory_cgroup(pid)
+    with subprocess.Popen([sys.executable, "-c", _HOG, str(pid)], stdin=subprocess.PIPE) as hog:
+        try:
+            (folder / "cgroup.procs").write_text(str(hog.pid))
+            # The kernel chooses by use and by this, in thousandths of the limit: the whole limit is more than any use.
+            Path(f"/proc/{hog.pid}/oom_score_adj").write_text("0")
+            Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
+            hog.communicate(timeout=seconds)
+        finally:
+            hog.kill()
+
+
+def _memory_cgroup(pid: int) -> Path:
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, kinds, path = line.split(":", 2)
+        if "memory" in kinds.split(","):
+            return Path(f"/sys/fs/cgroup/memory{path}")
+        if not kinds and (folder := Path(f"/sys/fs/cgroup{path}")).joinpath("memory.max").exists():
+            return folder
+    raise AssertionError(f"process {pid} is in no memory cgroup that this machine shows")
 
 
 @contextmanager
@@ -121,8 +180,20 @@ def frozen(*pids: int) -> Iterator[None]:
 
 def api_server(kubectl: Kubectl) -> int:
     """Return the API server's process, which must be on this machine."""
-    address = kubectl("config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
-    host = address.removeprefix("https://").rpartition(":")[0]
+    return _program("kube-apiserver", f"--advertise-address={_address(kubectl)}")
+
+
+def kubelet(kubectl: Kubectl) -> int:
+    """Return the kubelet's process of the one node, which must be on this machine."""
+    return _program("kubelet", _address(kubectl))
+
+
+def _address(kubectl: Kubectl) -> str:
+    server = kubectl("config", "view", "--minify", "-o", "jsonpath={.clusters[0].cluster.server}")
+    return server.removeprefix("https://").rpartition(":")[0]
+
+
+def _program(name: str, word: str) -> int:
     for entry in Path("/proc").iterdir():
         try:
             words = (
@@ -130,9 +201,9 @@ def api_server(kubectl: Kubectl) -> int:
             )
         except OSError:
             continue
-        if words and words[0].endswith("kube-apiserver") and f"--advertise-address={host}" in words:
+        if words and words[0].rpartition("/")[2] == name and word in words:
             return int(entry.name)
-    raise AssertionError(f"no API server at {host} is on this machine")
+    raise AssertionError(f"no {name} with {word} is on this machine")
 
 
 @contextmanager

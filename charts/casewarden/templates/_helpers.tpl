@@ -98,3 +98,48 @@ runtimeClassName: {{ . }}
 {{ toYaml . }}
 {{- end }}
 {{- end }}
+
+{{/* Environment of operator and relay: proxies, authorities, extraEnv. Arguments: the root, the part's values. */}}
+{{- define "casewarden.env" -}}
+{{- $root := index . 0 }}
+{{- $part := index . 1 }}
+{{- with $root.Values.proxy }}
+{{- if or .http .https }}
+{{- with .http }}
+- {name: HTTP_PROXY, value: {{ . | quote }}}
+- {name: http_proxy, value: {{ . | quote }}}
+{{- end }}
+{{- with .https }}
+- {name: HTTPS_PROXY, value: {{ . | quote }}}
+- {name: https_proxy, value: {{ . | quote }}}
+{{- end }}
+{{- /* The kubelet puts the API server's address in. */}}
+{{- $no := concat (list "$(KUBERNETES_SERVICE_HOST)" "localhost" "127.0.0.1" "::1" ".svc" ".cluster.local" "169.254.169.254") (.bypass | default list) }}
+- {name: NO_PROXY, value: {{ join "," $no | quote }}}
+- {name: no_proxy, value: {{ join "," $no | quote }}}
+{{- end }}
+{{- end }}
+{{- with $root.Values.authorities }}
+{{- if .configMap }}
+# The folder has the usual ones: with it they are trusted, too.
+- {name: SSL_CERT_FILE, value: /etc/casewarden-authorities/{{ .key | default "ca.crt" }}}
+- {name: SSL_CERT_DIR, value: /etc/ssl/certs}
+{{- end }}
+{{- end }}
+{{- with $part.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "casewarden.authoritiesVolume" -}}
+{{- if (.Values.authorities).configMap }}
+- name: authorities
+  configMap: {name: {{ .Values.authorities.configMap }}}
+{{- end }}
+{{- end }}
+
+{{- define "casewarden.authoritiesMount" -}}
+{{- if (.Values.authorities).configMap }}
+- {name: authorities, mountPath: /etc/casewarden-authorities, readOnly: true}
+{{- end }}
+{{- end }}

@@ -45,6 +45,7 @@ _VERBS: Final = ("GET", "POST", "PATCH", "DELETE")
 # A counter that is there from the start shows its first increase; more series than this are made when they count.
 _FROM_THE_START: Final = 64
 _RUN: Final = ("namespace", "run", "task", "candidate")
+_AUDIT: Final = ("namespace", "audit", "task")
 
 DEFINITIONS: Final[dict[Metric, Definition]] = {
     Metric.RUNS: Definition(
@@ -134,6 +135,11 @@ DEFINITIONS: Final[dict[Metric, Definition]] = {
         {"asked_by": ("candidate", "task")}, open=_RUN,
     ),
     Metric.RUNS_NOT_SHOWN: Definition("gauge", "Runs with a score that are too many to be shown.", {}),
+    Metric.AUDIT_PASSED: Definition("gauge", "1 where a valid audit passed, 0 where it did not.", {}, open=_AUDIT),
+    Metric.AUDIT_MUTATION: Definition("gauge", "Share of the faults that an audit's grader caught.", {}, open=_AUDIT),
+    Metric.AUDIT_MARGIN: Definition(
+        "gauge", "The fewest families of cases that caught one of an audit's faults.", {}, open=_AUDIT,
+    ),
     Metric.SLOTS: Definition(
         "gauge", "Slots of a pool of the catalogue: its limit, and what its runs use, have, want and are kept.",
         {"side": ("agents", "tasks"), "state": ("limit", "used", "assigned", "wanted", "kept")}, open=("pool",),

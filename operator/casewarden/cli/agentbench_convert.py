@@ -27,10 +27,12 @@ _TASKS: Final[Mapping[str, tuple[str, Mapping[str, str], bool]]] = {
     "cg": ("agentbench-dcg", {"test_time": "test_time"}, False),
     "ltp": ("agentbench-ltp", {"round": "round"}, True),
     "alfworld": ("agentbench-alfworld", {"max_step": "max_step"}, True),
-    "webshop": ("agentbench-webshop", {"start": "start", "end": "end"}, True),
+    "webshop": ("agentbench-webshop", {}, True),
     "m2w": ("agentbench-mind2web", {}, True),
 }
-_WITHOUT_SPLIT: Final = frozenset({"dbbench", "webshop"})
+_WITHOUT_SPLIT: Final = frozenset({"dbbench"})
+# What a split says already.
+_OF_SPLIT: Final = {"webshop-dev": {"start": 200, "end": 280}, "webshop-std": {"start": 0, "end": 200}}
 # What only says how AgentBench's own processes run.
 _SERVER: Final = frozenset({
     "name", "concurrency", "controller_address", "docker_config", "scripts", "data_config", "data_path", "config_path",
@@ -85,10 +87,8 @@ def convert(config: Any, dataset: str) -> Converted:
         name: _agent(name, agents[name], slots["agent"][name], endpoints, made)
         for name in dict.fromkeys(pair[0] for pair in pairs)
     }
-    pools: dict[str, int] = {}
     for agent, task in pairs:
         reference = _task(task, tasks[task], dataset, made)
-        pools[reference["name"]] = max(pools.get(reference["name"], 0), slots["task"][task])
         parallelism = min(players[agent].concurrency, slots["task"][task])
         made.runs.append(_run(agent, task, reference, players[agent], parallelism))
     names = [run["metadata"]["name"] for run in made.runs]
@@ -97,11 +97,9 @@ def convert(config: Any, dataset: str) -> Converted:
     calls: dict[str, int] = {}
     for player in players.values():
         calls[player.endpoint] = calls.get(player.endpoint, 0) + player.concurrency
-    limits = {
-        side: {name: {"concurrency": count} for name, count in counts.items()}
-        for side, counts in (("agents", calls), ("tasks", pools))
-    }
-    made.values = {"catalogue": {"endpoints": endpoints.catalogue(calls), "pools": limits}}
+    # Of agents only: AgentBench takes a task's from its live workers, which there are none of here.
+    pools = {"agents": {name: {"concurrency": count} for name, count in calls.items()}}
+    made.values = {"catalogue": {"endpoints": endpoints.catalogue(calls), "pools": pools}}
     made.secrets = endpoints.secrets()
     return made
 
@@ -256,7 +254,8 @@ def _task(name: str, definition: Any, dataset: str, made: Converted) -> dict[str
     if stem not in _WITHOUT_SPLIT:
         params["split"] = split
     params |= {known[key]: value for key, value in parameters.items() if key in known}
-    for key in sorted(set(parameters) - set(known) - _SERVER):
+    said = {key for key, value in _OF_SPLIT.get(name, {}).items() if parameters.get(key) == value}
+    for key in sorted(set(parameters) - set(known) - _SERVER - said):
         made.notes.append(f"task {name}: parameter {key} has no counterpart, and is left out")
     return {"name": pack, "params": params}
 

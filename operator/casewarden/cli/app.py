@@ -389,7 +389,9 @@ def selftest(
 def report(
     targets: Annotated[
         list[str],
-        typer.Argument(metavar="RUN…", help="Names of runs of the cluster, or folders of runs.", show_default=False),
+        typer.Argument(
+            metavar="RUN…", help="Names of runs, ar/NAME of audits, or folders of them.", show_default=False
+        ),
     ],
     out: Annotated[
         str,
@@ -415,7 +417,7 @@ def report(
     kubeconfig: KubeconfigOption = "",
     system_namespace: SystemOption = _SYSTEM,
 ) -> None:
-    """Write one HTML page about finished runs that needs nothing else; two runs are compared case by case."""
+    """Write one HTML page about runs and audits that needs nothing else; two runs are compared case by case."""
     from casewarden.cli.cluster import Access
     from casewarden.cli.reporting import report as command
     from casewarden.cli.reporting import report_agentbench

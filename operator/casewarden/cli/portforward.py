@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, suppress
 import aiohttp
 
 from casewarden.adapters.kube.connection import Connection
+from casewarden.adapters.proxies import proxy_for
 from casewarden.cli.failure import Failure
 
 __all__ = ["forwarded"]
@@ -28,7 +29,7 @@ async def forwarded(connection: Connection, namespace: str, pod: str, port: int)
     url = f"{connection.server}/api/v1/namespaces/{namespace}/pods/{pod}/portforward?ports={port}"
     problems: list[str] = []
     connector = aiohttp.TCPConnector(limit=0, ssl=connection.ssl())
-    async with aiohttp.ClientSession(connector=connector) as session:
+    async with aiohttp.ClientSession(connector=connector, proxy=proxy_for(connection.server)) as session:
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             headers = {}

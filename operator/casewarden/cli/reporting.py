@@ -19,10 +19,11 @@ from casewarden.cli.options import ExportFormat
 from casewarden.cli.outcome import is_finished
 from casewarden.cli.printing import print_line, print_rows
 from casewarden.cli.relay import open_relay
-from casewarden.cli.sources import RelayFiles, find_folder, parse_object
+from casewarden.cli.sources import RelayFiles, audit_name, find_folder, parse_object
 from casewarden.core.bundle_check import strict_json
-from casewarden.core.evidence import PLAN, RESULTS, RUN, EvidenceKey, root_digest
+from casewarden.core.evidence import AUDIT, PLAN, RESULTS, RUN, USAGE, EvidenceKey, root_digest
 from casewarden.reporting.agentbench import agentbench_report
+from casewarden.reporting.audits import ReportedAudit, reported_audit
 from casewarden.reporting.csvfile import to_csv
 from casewarden.reporting.html import to_html
 from casewarden.reporting.inspectlog import to_inspect
@@ -36,11 +37,12 @@ _NO_FILE = "-"
 
 
 class _Loaded:
-    """Runs with the folders that their evidence is in."""
+    """Runs with the folders that their evidence is in, and audits."""
 
-    def __init__(self, runs: Sequence[tuple[ReportedRun, Path]]) -> None:
-        self.runs = [run for run, _ in runs]
-        self._folders = {run.uid: folder for run, folder in runs}
+    def __init__(self, found: Sequence[tuple[ReportedRun | ReportedAudit, Path]]) -> None:
+        self.runs = [item for item, _ in found if isinstance(item, ReportedRun)]
+        self.audits = [item for item, _ in found if isinstance(item, ReportedAudit)]
+        self._folders = {item.uid: folder for item, folder in found}
 
     def transcript(self, run: ReportedRun, case: ReportedCase) -> list[dict[str, Any]] | None:
         """Return the rows of a case's transcript and what was drawn for people, None where no bundle was kept."""
@@ -82,9 +84,11 @@ def pictures(states: bytes) -> list[dict[str, Any]]:
 
 
 async def report(access: Access, targets: Sequence[str], out: str, max_mib: int, passed: bool) -> int:
-    """Write the HTML report of some runs."""
+    """Write the HTML report of some runs and audits."""
     async with _open(access, targets) as loaded:
-        page = await asyncio.to_thread(to_html, loaded.runs, loaded.transcript, limit=max_mib << 20, passed=passed)
+        page = await asyncio.to_thread(
+            to_html, loaded.runs, loaded.transcript, limit=max_mib << 20, passed=passed, audits=loaded.audits
+        )
     return _written(out, page.encode())
 
 
@@ -116,6 +120,8 @@ async def export(access: Access, targets: Sequence[str], form: ExportFormat, out
     if form is ExportFormat.INSPECT and len(targets) != 1:
         raise Failure("an Inspect log is of one run: export each run to a file of its own")
     async with _open(access, targets) as loaded:
+        if loaded.audits:
+            raise Failure(f"{loaded.audits[0].title} is an audit: export the runs of its controls, or use report")
         match form:
             case ExportFormat.JUNIT:
                 data = to_junit(loaded.runs)
@@ -129,43 +135,59 @@ async def export(access: Access, targets: Sequence[str], form: ExportFormat, out
 
 @asynccontextmanager
 async def _open(access: Access, targets: Sequence[str]) -> AsyncIterator[_Loaded]:
-    folders = [find_folder(target) for target in targets]
+    folders = [None if audit_name(target) is not None else find_folder(target) for target in targets]
     with tempfile.TemporaryDirectory(prefix="casewarden-report-") as scratch:
         named = [target for target, folder in zip(targets, folders, strict=True) if folder is None]
         remote = iter(await _from_cluster(access, named, Path(scratch)) if named else ())
         yield _Loaded([next(remote) if folder is None else (_load(folder, None), folder) for folder in folders])
 
 
-async def _from_cluster(access: Access, names: Sequence[str], scratch: Path) -> list[tuple[ReportedRun, Path]]:
+async def _from_cluster(
+    access: Access, names: Sequence[str], scratch: Path
+) -> list[tuple[ReportedRun | ReportedAudit, Path]]:
     found = []
     async with open_cluster(access) as cluster:
-        runs = [await cluster.run(name) for name in names]
-        for run in runs:
-            if not is_finished(run.get("status") or {}):
-                raise Failure(f"run {run['metadata']['name']} is not over; casewarden watch tells when it is")
+        objects = [
+            await (cluster.run(name) if (audit := audit_name(name)) is None else cluster.audit(audit)) for name in names
+        ]
+        for item in objects:
+            if not is_finished(item.get("status") or {}):
+                name = item["metadata"]["name"]
+                raise Failure(f"{item.get('kind', 'run')} {name} is not over; kubectl get evals tells when it is")
         async with open_relay(cluster) as relay:
-            for run in runs:
-                uid = run["metadata"]["uid"]
+            for item in objects:
+                uid = item["metadata"]["uid"]
                 folder = scratch / uid
                 await download(RelayFiles(relay, uid), folder)
-                found.append((_load(folder, run["status"]), folder))
+                found.append((_load(folder, item["status"]), folder))
     return found
 
 
-def _load(folder: Path, status: dict[str, Any] | None) -> ReportedRun:
+def _load(folder: Path, status: dict[str, Any] | None) -> ReportedRun | ReportedAudit:
     def read(name: str) -> bytes | None:
         path = folder / name
         return path.read_bytes() if path.is_file() and not path.is_symlink() else None
 
+    if (audit := read(AUDIT)) is not None:
+        return _load_audit(folder, audit, read(PLAN))
     run, results = read(RUN), read(RESULTS)
     if run is None or results is None:
         raise Failure(f"{folder}: has no {RUN if run is None else RESULTS}; a run that never had a plan has no report")
     rows = [parse_object(line, RESULTS) for line in results.splitlines()]
     try:
         plan = parse_object(read(PLAN), PLAN)
-        return reported_run(parse_object(run, RUN), plan, rows, root_digest(run), status)
+        used = read(USAGE)
+        usage = None if used is None else parse_object(used, USAGE)
+        return reported_run(parse_object(run, RUN), plan, rows, root_digest(run), status, usage)
     except (KeyError, TypeError, ValueError) as error:
         raise Failure(f"{folder}: is not what a run leaves ({error!r}); casewarden verify says more") from None
+
+
+def _load_audit(folder: Path, audit: bytes, plan: bytes | None) -> ReportedAudit:
+    try:
+        return reported_audit(parse_object(audit, AUDIT), parse_object(plan, PLAN), root_digest(audit))
+    except (KeyError, TypeError, ValueError) as error:
+        raise Failure(f"{folder}: is not what an audit leaves ({error!r}); casewarden verify says more") from None
 
 
 def _written(out: str, data: bytes) -> int:

@@ -13,7 +13,7 @@ from casewarden.core.agentbench import FILES as OWN_FILES
 from casewarden.core.evidence import AUDIT, META, MUTANTS, PLAN, RUN, RUN_FILES, EvidenceKey, parse_evidence_key
 from casewarden.core.model import CaseKey
 
-__all__ = ["FolderFiles", "RelayFiles", "RunFiles", "find_folder", "list_files", "parse_object"]
+__all__ = ["FolderFiles", "RelayFiles", "RunFiles", "audit_name", "find_folder", "list_files", "parse_object"]
 
 
 class RunFiles(Protocol):
@@ -95,6 +95,12 @@ def list_files(folder: Path) -> list[str]:
     """Return the path of every file and link below a folder, relative to it."""
     found = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
     return sorted(path.relative_to(folder).as_posix() for path in found)
+
+
+def audit_name(target: str) -> str | None:
+    """Return the name of the audit that ``ar/NAME`` names, None where ``target`` is something else."""
+    kind, _, name = target.partition("/")
+    return name if kind in ("ar", "auditrun", "auditruns") and name and not Path(target).exists() else None
 
 
 def find_folder(target: str) -> Path | None:

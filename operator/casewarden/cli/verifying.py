@@ -18,7 +18,7 @@ from casewarden.cli.packs import load_pack
 from casewarden.cli.printing import Output, emit, print_line
 from casewarden.cli.relay import open_relay
 from casewarden.cli.signing import check_statement, sign_statement
-from casewarden.cli.sources import RelayFiles, find_folder, list_files, parse_object
+from casewarden.cli.sources import RelayFiles, audit_name, find_folder, list_files, parse_object
 from casewarden.cli.text import one_line
 from casewarden.core.bundle_check import Bundle
 from casewarden.core.evidence import AUDIT, RUN
@@ -84,7 +84,7 @@ async def verify(access: Access, target: str, wanted: Wanted, output: Output) ->
     """Verify a folder, or a run or audit of the cluster against its status."""
     wanted.check()
     folder = None
-    if (audit := _audit_name(target)) is not None:
+    if (audit := audit_name(target)) is not None:
         return await _verify_audit_of_cluster(access, audit, wanted, output)
     folder = find_folder(target)
     if folder is not None:
@@ -135,11 +135,6 @@ def _sign(verified: _Verified, key: Path, path: Path | None) -> None:
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from None
     sys.stderr.write(f"{statement['predicate']['result']} is signed in {path}\n")
-
-
-def _audit_name(target: str) -> str | None:
-    kind, _, name = target.partition("/")
-    return name if kind in ("ar", "auditrun", "auditruns") and name and not Path(target).exists() else None
 
 
 async def _verify_audit_of_cluster(access: Access, name: str, wanted: Wanted, output: Output) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Container, Coroutine
 from typing import Any
 
 from casewarden.api.attempt import BadMessageError, SealedDocument
@@ -72,11 +72,12 @@ class Executor:
         self.looking: set[AttemptKey] = set()
         self.store_away_since: float | None = None
 
-    def in_flight(self, seen: frozenset[AttemptKey]) -> tuple[InFlight, ...]:
-        """Return the creates that hold a place; those that were ``seen`` no longer do."""
+    def in_flight(self, *seen: Container[AttemptKey]) -> tuple[InFlight, ...]:
+        """Return the creates that hold a place; those that any of ``seen`` has no longer do."""
         now = self._clock.now()
-        late = [key for key, until in self._in_flight.items() if until <= now and key not in seen]
-        for key in [key for key, until in self._in_flight.items() if until <= now or key in seen]:
+        arrived = {key for key in self._in_flight if any(key in some for some in seen)}
+        late = [key for key, until in self._in_flight.items() if until <= now and key not in arrived]
+        for key in (*late, *arrived):
             del self._in_flight[key]
         if late:
             self._poke()

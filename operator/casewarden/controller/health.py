@@ -14,7 +14,7 @@ from aiohttp import web
 from casewarden.ports.clock import Clock
 from casewarden.ports.metrics import Metric, Metrics
 
-__all__ = ["Health", "LoopLag", "serve", "serve_standby"]
+__all__ = ["Health", "LoopLag", "serve", "serve_standby", "serve_waiting"]
 
 _LAG_SECONDS = 10.0
 _INFORMER_SECONDS = 180.0
@@ -112,6 +112,18 @@ async def serve_standby(host: str, port: int) -> web.AppRunner:
         return web.Response(text=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
     return await _listen({"/healthz": answer, "/readyz": answer, "/metrics": metrics}, host, port)
+
+
+async def serve_waiting(host: str, port: int, why: Callable[[], str]) -> web.AppRunner:
+    """Serve the pages of an operator that cannot begin yet: a restart would not help it, and it is not ready."""
+
+    async def healthz(request: web.Request) -> web.Response:
+        return web.Response(text=f"waiting: {why()}\n")
+
+    async def readyz(request: web.Request) -> web.Response:
+        return web.Response(text=f"{why()}\n", status=503)
+
+    return await _listen({"/healthz": healthz, "/readyz": readyz}, host, port)
 
 
 _Answer = Callable[[web.Request], Awaitable[web.Response]]

@@ -147,7 +147,9 @@ def _judge_answers(pod: PodRecord, answers: list[ContainerRecord], question: Que
     refusals = [document for document in documents if "error" in document]
     if len(refusals) == len(answers):
         field = str(refusals[0].get("field") or question.field)
-        return Unplanned(question.refused, f"{field}: {refusals[0]['error']}", False)
+        said = str(refusals[0]["error"])
+        # A pack's own words mostly begin with the field.
+        return Unplanned(question.refused, said if said.startswith(field) else f"{field}: {said}", False)
     told = zip(documents, answers, strict=True)
     digests = [document.get("sha256") for document, item in told if item.exit_code == 0]
     if len(digests) == len(answers) and all(isinstance(digest, str) for digest in digests):

@@ -30,6 +30,7 @@ from casewarden.core.model import (
 from casewarden.core.pods import case_pod
 from casewarden.core.run_conditions import Why
 from casewarden.core.situation import Situation
+from casewarden.core.standings import Standings
 from casewarden.core.step import step
 from casewarden.ports.kube import KubeError
 from casewarden.ports.metrics import Metric
@@ -62,6 +63,7 @@ class Playing:
         self._cases, self._planned = state.cases, state.planned
         self._blocked_until = 0.0
         self._failing: FinishRun | None = None
+        self._counted: Standings | None = None
         self._images_of: set[str] = set()
         self.is_over = False
         audit = state.audit
@@ -104,7 +106,8 @@ class Playing:
         clock = self._services.clock
         while True:
             started = clock.monotonic()
-            result = step(self._view(), clock.now())
+            view = self._view()
+            result = step(view, clock.now(), self._counted)
             self._failing = result.failing
             took = clock.monotonic() - started
             self._services.metrics.observe(Metric.STEP_DURATION, took)
@@ -124,14 +127,14 @@ class Playing:
     def _settle_share(self) -> None:
         if self._share is not None:
             alive = self._state.running
-            started = {item.key.case for item in self._executor.in_flight(frozenset())}
+            started = {item.key.case for item in self._executor.in_flight()}
             self._share.settle(self._state.run.uid, len(alive | started))
 
     def _view(self) -> RunView:
         pods, state, executor = self._pods(), self._state, self._executor
         known = dict(self._services.pods.known(state.run.uid))
         now = self._services.clock.now()
-        seen = frozenset(pod.attempt for pod in pods if pod.attempt is not None) | known.keys() | state.ledger.keys
+        seen = frozenset(pod.attempt for pod in pods if pod.attempt is not None)
         state.running = frozenset(
             pod.attempt.case for pod in pods if pod.attempt is not None and not facts.has_ended(pod, now)
         )
@@ -141,7 +144,7 @@ class Playing:
             cases=self._cases,
             rows=tuple(state.ledger.rows),
             pods=pods,
-            in_flight=executor.in_flight(seen),
+            in_flight=executor.in_flight(seen, known, state.ledger.keys),
             seals=dict(executor.seals),
             lookups_in_flight=frozenset(executor.looking),
             blocked_until=self._blocked_until,
@@ -153,10 +156,11 @@ class Playing:
             slots=self._reserve(),
             stopped=frozenset(executor.stopped),
         )
+        self._counted = Standings.of(view.cases, view.rows, view.policy, self._counted)
         slots = self._services.slots
         if state.spec is None or not slots.limits(state.run.uid):
             return view
-        pooled = slots.before(state.run.uid, Situation(view, now).used, state.spec.priority)
+        pooled = slots.before(state.run.uid, Situation(view, now, self._counted).used, state.spec.priority)
         return replace(view, slots=pooled if view.slots is None or pooled is None else min(pooled, view.slots))
 
     def _reserve(self) -> int | None:

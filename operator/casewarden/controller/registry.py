@@ -9,6 +9,7 @@ from collections.abc import Coroutine, Iterator
 from datetime import datetime
 from typing import Any
 
+from casewarden.controller.audit_scores import AuditScores
 from casewarden.controller.audit_task import AuditTask
 from casewarden.controller.run_task import RunTask, is_finished
 from casewarden.controller.scores import Scores
@@ -35,7 +36,7 @@ class Registry:
         self._work: set[asyncio.Task[None]] = set()
         # Runs that are over and keep no pods.
         self._empty: set[str] = set()
-        self._scores = Scores()
+        self._scores, self._audit_scores = Scores(), AuditScores()
         self._progress: dict[str, tuple[object, float]] = {}
         self._is_closed = False
 
@@ -88,9 +89,11 @@ class Registry:
         uid = body["metadata"]["uid"]
         if type_ == "DELETED" or body["metadata"].get("deletionTimestamp"):
             self._services.timers.cancel(("ttl", uid))
+            self._audit_scores.gone(uid)
             if (task := self._audits.pop(uid, None)) is not None:
                 self._start(task.close())
             return
+        self._audit_scores.saw(body)
         if is_finished(body):
             self._plan_deletion(uid, body, AUDIT_RUNS)
         if (task := self._audits.get(uid)) is not None:
@@ -124,6 +127,7 @@ class Registry:
         self._services.metrics.set(Metric.PARALLELISM, used, kind="used")
         self._services.metrics.set(Metric.OLDEST_PROGRESS, self._oldest_progress())
         self._scores.measure(self._services.metrics)
+        self._audit_scores.measure(self._services.metrics)
 
     def _oldest_progress(self) -> float:
         """Return for how many seconds the slowest run has counted nothing new and come to no other phase."""

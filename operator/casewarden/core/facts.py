@@ -14,9 +14,10 @@ from casewarden.api.reasons import AttemptReason, RunReason
 from casewarden.core.model import ContainerRecord, PodCondition, PodRecord
 
 __all__ = [
-    "CANDIDATE_SHM", "CANDIDATE_TMP", "ENVIRONMENT_PREFIX", "OVERDUE_SECONDS", "SKEW_SECONDS", "STATE", "STOPPED",
-    "STUCK_SECONDS", "Trouble", "disruption", "ended_by_itself", "has_ended", "is_oom_killed", "is_shim_killed",
-    "past_deadline", "start_trouble", "storage_culprit", "task_of", "was_deleted", "was_told_to_stop", "will_end",
+    "CANDIDATE_SHM", "CANDIDATE_TMP", "ENVIRONMENT_PREFIX", "FORSAKEN_SECONDS", "OVERDUE_SECONDS", "SKEW_SECONDS",
+    "STATE", "STOPPED", "STUCK_SECONDS", "Trouble", "disruption", "ended_by_itself", "forsaken_at", "has_ended",
+    "is_oom_killed", "is_shim_killed", "never_played", "past_deadline", "start_trouble", "storage_culprit", "task_of",
+    "was_deleted", "was_forsaken", "was_told_to_stop", "will_end",
 ]  # fmt: skip
 
 STATE: Final = "state"
@@ -32,6 +33,10 @@ STUCK_SECONDS: Final = 90.0
 OVERDUE_SECONDS: Final = 60.0
 # The kubelet's times are whole seconds of another clock than the API server's.
 SKEW_SECONDS: Final = 2.0
+# A driver whose candidate's container dies hears of it in seconds, if ever: a shim that never called is not missed.
+FORSAKEN_SECONDS: Final = 20.0
+# The shim's exit code where nobody listened.
+_GAVE_UP: Final = 1
 # The driver's exit code where it was sent SIGTERM.
 STOPPED: Final = 143
 
@@ -225,7 +230,43 @@ def is_shim_killed(pod: PodRecord, container: ContainerRecord | None) -> bool:
 
     Exit code 1 is the shim giving up: the other end of its socket was not there or went away.
     """
-    return container is not None and container.exit_code != 1 and ended_by_itself(pod, container)
+    return container is not None and container.exit_code != _GAVE_UP and ended_by_itself(pod, container)
+
+
+def never_played(pod: PodRecord) -> bool:
+    """Tell whether the candidate's container ended before a program can have been started in it.
+
+    Only the driver has one started, so none was where the container ended before the driver began; nor where its shim
+    gave up. Times are whole seconds: one that ended in the second in which the driver began may have played where it
+    was killed for memory, which is all that a program can do to its shim.
+    """
+    candidate, task = pod.container(CANDIDATE), pod.container(TASK)
+    if candidate is None or candidate.finished_at is None or not ended_by_itself(pod, candidate):
+        return False
+    if candidate.exit_code == _GAVE_UP or task is None or task.started_at is None:
+        return True
+    if candidate.finished_at == task.started_at:
+        return candidate.reason != "OOMKilled"
+    return candidate.finished_at < task.started_at
+
+
+def forsaken_at(pod: PodRecord) -> float | None:
+    """Return when to stop a pod whose driver waits for a shim that will never call; None where it need not be."""
+    if pod.deleted_at is not None or has_ended(pod, 0.0) or not never_played(pod):
+        return None
+    candidate = pod.container(CANDIDATE)
+    assert candidate is not None, "it never played"
+    assert candidate.finished_at is not None, "it never played"
+    return candidate.finished_at + FORSAKEN_SECONDS
+
+
+def was_forsaken(pod: PodRecord) -> bool:
+    """Tell whether the pod was stopped only after its candidate's container had died, and played nothing."""
+    candidate = pod.container(CANDIDATE)
+    if pod.deleted_at is None or candidate is None or candidate.finished_at is None:
+        return False
+    # Three clocks are in this, the operator's among them.
+    return never_played(pod) and candidate.finished_at + FORSAKEN_SECONDS / 2 <= pod.deleted_at
 
 
 def _blocked(container: ContainerRecord) -> bool:

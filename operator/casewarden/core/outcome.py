@@ -141,7 +141,8 @@ def _candidate_over_its_limits(ended: _Ended) -> _Found:
     culprit = facts.storage_culprit(pod)
     if culprit is not None and culprit[0] == "candidate":
         return AttemptReason.STORAGE_LIMIT, culprit[1]
-    if not ended.disturbed and facts.is_oom_killed(pod.container(CANDIDATE)):
+    killed = facts.is_oom_killed(pod.container(CANDIDATE)) and not facts.never_played(pod)
+    if killed and not ended.disturbed:
         return AttemptReason.OOM_KILLED, "the candidate went over its memory limit and its container was killed"
     return None
 
@@ -151,7 +152,7 @@ def _candidate_container_failed(ended: _Ended) -> _Found:
     if pod is None or ended.disturbed:
         return None
     candidate = pod.container(CANDIDATE)
-    if candidate is None or not facts.is_shim_killed(pod, candidate):
+    if candidate is None or not facts.is_shim_killed(pod, candidate) or facts.never_played(pod):
         return None
     return AttemptReason.SHIM_LOST, f"its container ended with exit code {candidate.exit_code} before the case did"
 
@@ -171,7 +172,9 @@ def _stopped_by_the_cluster(ended: _Ended) -> _Found:
 
 
 def _is_gone(ended: _Ended) -> bool:
-    """Tell whether the pod was deleted before its task ended."""
+    """Tell whether the pod was deleted before its task ended, and not for what had become of it."""
+    if ended.pod is not None and facts.was_forsaken(ended.pod):
+        return False
     if ended.pod is None or facts.was_deleted(ended.pod):
         return True
     # What was last seen of a pod that vanished may well be that it ran.
@@ -211,18 +214,15 @@ def _own_container_failed(ended: _Ended) -> _Found:
     if pod is None or ended.context.given_up is not None or _certain_trouble(pod) is not None:
         return None
     if ended.message is not None and ended.message.reason in _OWN_FAILURES:
-        return ended.message.reason, ended.message.error or "the driver gave the case up"
+        words = [ended.message.error or "the driver gave the case up"]
+        if ended.message.reason == AttemptReason.EVIDENCE_FAILED and (why := _how_evidence_ended(pod)):
+            # The driver sees no more than that the recorder is gone.
+            words.append(why)
+        return ended.message.reason, "; ".join(words)
     if facts.past_deadline(pod):
         return AttemptReason.TASK_FAILED, pod.message or "the pod was stopped at its deadline and had sealed nothing"
-    evidence = pod.container(EVIDENCE)
-    if evidence is not None and evidence.reason != "ContainerStatusUnknown":
-        if facts.ended_by_itself(pod, evidence):
-            return AttemptReason.EVIDENCE_FAILED, f"the evidence sidecar ended with exit code {evidence.exit_code}"
-        if evidence.restarts:
-            return AttemptReason.EVIDENCE_FAILED, (
-                f"the evidence sidecar was started {evidence.restarts + 1} times; "
-                f"its last exit code was {evidence.last_exit_code} {evidence.last_reason}".rstrip()
-            )
+    if why := _how_evidence_ended(pod):
+        return AttemptReason.EVIDENCE_FAILED, why
     for container in pod.containers:
         if container.name.startswith(facts.ENVIRONMENT_PREFIX) and facts.ended_by_itself(pod, container):
             why = f"{container.name} ended with exit code {container.exit_code} {container.reason}".rstrip()
@@ -234,6 +234,24 @@ def _own_container_failed(ended: _Ended) -> _Found:
     # 143 is the driver that was told to stop, by whom is not known here.
     if task is not None and task.exit_code not in (0, facts.STOPPED, None) and task.reason != "ContainerStatusUnknown":
         return AttemptReason.TASK_FAILED, f"the driver ended with exit code {task.exit_code} {task.reason}".rstrip()
+    candidate = pod.container(CANDIDATE)
+    if candidate is not None and facts.never_played(pod):
+        how = f"exit code {candidate.exit_code} {candidate.reason}".rstrip()
+        return AttemptReason.EVIDENCE_FAILED, f"the candidate's container ended with {how} before anything ran in it"
+    return None
+
+
+def _how_evidence_ended(pod: PodRecord) -> str | None:
+    evidence = pod.container(EVIDENCE)
+    if evidence is None or evidence.reason == "ContainerStatusUnknown":
+        return None
+    if facts.ended_by_itself(pod, evidence):
+        return f"the evidence sidecar ended with exit code {evidence.exit_code} {evidence.reason}".rstrip()
+    if evidence.restarts:
+        return (
+            f"the evidence sidecar was started {evidence.restarts + 1} times; "
+            f"its last exit code was {evidence.last_exit_code} {evidence.last_reason}".rstrip()
+        )
     return None
 
 
@@ -330,8 +348,8 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     Row(
         9,
-        "the sidecar or the task failed, or an environment container before any action of the agent, or the pod passed "
-        "its deadline",
+        "the sidecar or the task failed, or the candidate's container before anything ran in it, or an environment "
+        "container before any action of the agent, or the pod passed its deadline",
         "environment", "environment_error", "environment", _OWN_FAILURES,
         "the driver, in its termination message; the operator, from the pod", _own_container_failed,
     ),

@@ -7,40 +7,46 @@ labels and a case that is not the run's is a *stranger*: it counts for nothing a
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 
 from casewarden.core import facts
 from casewarden.core.model import AttemptKey, CaseKey, FinishRun, LedgerRow, PodRecord, RunView, Sealed
-from casewarden.core.policies.retry import Standing, standing
 from casewarden.core.policies.store import store_given_up
+from casewarden.core.standings import Standings
 
 __all__ = ["Situation"]
 
 
 @dataclass(frozen=True)
 class Situation:
-    """A view at a moment, with the questions that policies have."""
+    """A view at a moment, with the questions that policies have.
+
+    ``counted`` is what the view's rows say, where that is known already; else it is made here, from all of them.
+    """
 
     view: RunView
     now: float
+    counted: Standings | None = None
 
     @cached_property
-    def rows(self) -> dict[CaseKey, list[LedgerRow]]:
+    def standings(self) -> Standings:
+        """What the rows say of each case."""
+        return self.counted or Standings.of(self.view.cases, self.view.rows, self.view.policy)
+
+    @property
+    def rows(self) -> Mapping[CaseKey, list[LedgerRow]]:
         """The rows of each case that has any."""
-        rows: dict[CaseKey, list[LedgerRow]] = defaultdict(list)
-        for row in self.view.rows:
-            rows[row.key.case].append(row)
-        return dict(rows)
+        return self.standings.rows
 
     def row_of(self, key: AttemptKey) -> LedgerRow | None:
         """Return the row of an attempt, or None where the ledger has none."""
         return next((row for row in self.rows.get(key.case, ()) if row.key.attempt == key.attempt), None)
 
-    @cached_property
+    @property
     def _cases(self) -> frozenset[CaseKey]:
-        return frozenset(self.view.cases)
+        return self.standings.cases
 
     @cached_property
     def strangers(self) -> tuple[PodRecord, ...]:
@@ -113,26 +119,27 @@ class Situation:
         """The failure of a run that has waited for the store for too long."""
         return store_given_up(self.store_away_since, len(self.view.lookups_in_flight), self.now)
 
-    @cached_property
-    def _standings(self) -> dict[CaseKey, Standing]:
-        return {case: standing(rows, self.view.policy) for case, rows in self.rows.items()}
-
-    @cached_property
-    def settled(self) -> frozenset[CaseKey]:
+    @property
+    def settled(self) -> Set[CaseKey]:
         """Cases that need no more work."""
-        return frozenset(case for case, standing in self._standings.items() if standing.settled is not None)
+        return self.standings.settled
 
-    @cached_property
-    def unsettled(self) -> tuple[CaseKey, ...]:
+    @property
+    def unsettled(self) -> Collection[CaseKey]:
         """Cases that need more work, in their order."""
-        return tuple(case for case in self.view.cases if case not in self.settled)
+        return self.standings.unsettled
 
     def not_before(self, case: CaseKey) -> float:
         """Return when an unsettled case may get another attempt at the earliest; 0.0 for one without a pause."""
-        found = self._standings.get(case)
-        return found.not_before if found is not None else 0.0
+        return self.standings.not_before.get(case, 0.0)
 
     @property
     def superfluous(self) -> tuple[PodRecord, ...]:
         """Living pods of open attempts whose case is settled already."""
         return tuple(pod for pod in self.alive if pod.attempt is not None and pod.attempt.case in self.settled)
+
+    @property
+    def forsaken(self) -> tuple[PodRecord, ...]:
+        """Living pods whose driver waits for a candidate's container that is dead."""
+        due = ((pod, facts.forsaken_at(pod)) for pod in self.alive)
+        return tuple(pod for pod, at in due if at is not None and at <= self.now)

@@ -39,6 +39,7 @@ from casewarden.core.policies.refusals import judge_refusals
 from casewarden.core.policies.store import STORE_SECONDS
 from casewarden.core.policies.suspend import stop
 from casewarden.core.situation import Situation
+from casewarden.core.standings import Standings
 
 __all__ = ["step"]
 
@@ -46,9 +47,13 @@ _FATAL = run_reasons()
 _COMMON_CAUSES = frozenset(str(reason) for row in TABLE if 9 <= row.number <= 12 for reason in row.reasons)
 
 
-def step(view: RunView, now: float) -> StepResult:
-    """Decide what is to be done for a run, given all that is known of it."""
-    run = Situation(view, now)
+def step(view: RunView, now: float, counted: Standings | None = None) -> StepResult:
+    """Decide what is to be done for a run, given all that is known of it.
+
+    ``counted`` is what the view's rows say, kept from step to step: a step then costs by what is going on and not by
+    what is done.
+    """
+    run = Situation(view, now, counted)
     refused = judge_refusals(view.refusals, now)
     if isinstance(refused, FinishRun) and refused.reason == RunReason.NAMESPACE_TERMINATING:
         return StepResult((refused,), None, refused)
@@ -82,7 +87,7 @@ class _Judged:
 def _pending(run: Situation) -> dict[AttemptKey, Pending]:
     """Return the open attempts that have not started, with how long each is waited for."""
     progress = (
-        max((row.ended_at for row in run.view.rows), default=0.0),
+        run.standings.last_end,
         max((pod.started_at for pod in run.pods.values() if pod.started_at is not None), default=0.0),
     )
     found = {
@@ -95,10 +100,11 @@ def _pending(run: Situation) -> dict[AttemptKey, Pending]:
 
 def _failure(run: Situation, refused: SetWait | FinishRun | None) -> FinishRun | None:
     """Return why the run fails, or None; what comes first is what the user hears."""
-    fatal = next((row for row in run.view.rows if row.kind == "environment" and row.reason in _FATAL), None)
+    fatal = next((row for row in run.standings.environment if row.reason in _FATAL), None)
     if fatal is not None:
         return FinishRun(False, str(fatal.reason), fatal.error or "")
-    broken = common_cause(run.view.rows, run.view.policy.parallelism, _COMMON_CAUSES)
+    told = () if run.standings.has_verdict else run.standings.environment
+    broken = common_cause(told, run.view.policy.parallelism, _COMMON_CAUSES)
     if broken is not None or not run.unsettled:
         return broken
     return (
@@ -133,8 +139,8 @@ def _judge(run: Situation, waits: dict[AttemptKey, Pending], failing: FinishRun 
         judged.rows.append(_row(run, key, outcome, pod))
         if outcome.kind == "verdict":
             decided.add(key.case)
-    for case in run.unsettled if run.sealed else ():
-        if case in run.sealed and case not in run.open_cases:
+    for case in run.sealed:
+        if case in run.unsettled and case not in run.open_cases:
             # Nobody saw the pod that sealed it end: the operator was away, or the attempt was taken for lost.
             outcome = classify(None, run.sealed[case], Context(now=run.now))
             judged.rows.append(_row(run, _unused(run, case, run.sealed[case].attempt), outcome, None))
@@ -144,7 +150,11 @@ def _judge(run: Situation, waits: dict[AttemptKey, Pending], failing: FinishRun 
 def _stopped(run: Situation, pod: PodRecord, failing: FinishRun | None) -> str | None:
     if failing is not None:
         return failing.reason
-    return AttemptReason.SUSPENDED if run.view.policy.suspend or pod.uid in run.view.stopped else None
+    if facts.was_forsaken(pod):
+        return None
+    # One that may have been stopped for its dead container draws on a budget, whatever the clocks say.
+    stopped = pod.uid in run.view.stopped and not facts.never_played(pod)
+    return AttemptReason.SUSPENDED if run.view.policy.suspend or stopped else None
 
 
 def _over(run: Situation, waits: dict[AttemptKey, Pending]) -> Iterator[tuple[AttemptKey, PodRecord, bool]]:
@@ -199,6 +209,7 @@ def _stops(run: Situation, failing: FinishRun | None) -> Iterator[DeletePod]:
         yield from stop(run.alive, "the run is suspended")
     else:
         yield from stop(run.superfluous, "its case is settled")
+        yield from stop(run.forsaken, "its candidate's container died before anything ran in it")
 
 
 def _wait(run: Situation, refused: SetWait | FinishRun | None, waits: dict[AttemptKey, Pending]) -> SetWait:
@@ -264,7 +275,8 @@ def _wake_at(run: Situation, waits: dict[AttemptKey, Pending], wait: SetWait) ->
         *(item.until for item in run.view.in_flight),
         *(item.until for item in waits.values()),
         *(facts.will_end(pod) for pod in run.alive),
+        *(facts.forsaken_at(pod) for pod in run.alive),
         *(pod.deleted_at + facts.STUCK_SECONDS for _, pod in run.recorded_pods if pod.deleted_at is not None),
-        *(run.not_before(case) for case in run.unsettled),
+        *run.standings.not_before.values(),
     ]
     return min((moment for moment in moments if moment is not None and moment > run.now), default=None)

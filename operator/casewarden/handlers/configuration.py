@@ -8,6 +8,7 @@ from typing import Any
 import kopf
 
 from casewarden.adapters.kube.connection import Connection
+from casewarden.adapters.proxies import proxy_for
 from casewarden.api.names import GROUP
 
 __all__ = ["kopf_settings", "register_login"]
@@ -54,4 +55,5 @@ def register_login(handlers: kopf.OperatorRegistry, connection: Connection) -> N
             private_key_path=connection.key_file,
             scheme=scheme if token else None,
             token=token or None,
+            proxy_url=proxy_for(connection.server),
         )

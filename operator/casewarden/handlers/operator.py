@@ -17,6 +17,7 @@ from casewarden.controller.health import serve_standby
 from casewarden.handlers.configuration import kopf_settings, register_login
 from casewarden.handlers.evalruns import register
 from casewarden.settings import Settings
+from casewarden.startup import definitions_known
 from casewarden.wiring import Operator, read_catalogue
 
 __all__ = ["main", "run"]
@@ -68,6 +69,9 @@ async def main(settings: Settings) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    await definitions_known(connection, settings.host, settings.port, stop)
+    if stop.is_set():
+        return
     if settings.lease:
         await _stand_by(connection, catalogue, settings, settings.lease, stop)
     else:

@@ -1,6 +1,6 @@
 """What the operator counts. Labels have closed sets of values; no name of a case, pod or URL is one.
 
-The scores of runs are the one exception: they carry the run's name, are capped, and go when the run goes.
+The scores of runs and audits are the one exception: they carry its name, are capped, and go when it goes.
 """
 
 from __future__ import annotations
@@ -55,6 +55,9 @@ class Metric(StrEnum):
     RUN_MODEL_TOKENS = "casewarden_run_model_tokens"
     RUN_MODEL_COST = "casewarden_run_model_cost"
     RUNS_NOT_SHOWN = "casewarden_run_scores_not_shown"
+    AUDIT_PASSED = "casewarden_audit_passed"
+    AUDIT_MUTATION = "casewarden_audit_mutation_score"
+    AUDIT_MARGIN = "casewarden_audit_weakest_margin"
 
 
 class Metrics(Protocol):

@@ -24,6 +24,7 @@ from casewarden.ports.store import StoreError
 from casewarden.relay.app import make_app
 from casewarden.relay.context import Limits
 from casewarden.relay.metrics import RelayMetrics
+from casewarden.relay.readiness import Readiness
 from casewarden.relay.retention import keep_sweeping
 from casewarden.relay.reviewer import KubeReviewer
 
@@ -89,6 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         api = await stack.enter_async_context(KubeClient(connection, budget=RetryBudget(tries=3, seconds=6.0)))
         stack.push_async_callback(store.close)
         reviewer, metrics = KubeReviewer(api, options.audience), RelayMetrics()
+        readiness = Readiness(store, options.store)
         limits = Limits(bundle_bytes=options.max_bundle_mib << 20, uploads=options.max_uploads)
         app = make_app(
             store,
@@ -98,16 +100,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             metrics=metrics,
             endpoints=endpoints,
             keys=options.keys,
+            unready=lambda: readiness.why,
         )
 
         async def alongside(app: web.Application) -> AsyncIterator[None]:
             async with stack:
-                sweeping = asyncio.create_task(
-                    keep_sweeping(store, reviewer.run_uids, days=options.retention_days, metrics=metrics)
-                )
+                sweep = keep_sweeping(store, reviewer.run_uids, days=options.retention_days, metrics=metrics)
+                tasks = [asyncio.create_task(work) for work in (readiness.ask(), sweep)]
                 yield
-                sweeping.cancel()
-                await asyncio.gather(sweeping, return_exceptions=True)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
         app.cleanup_ctx.append(alongside)
         _LOG.info("serving %s on %s", options.store, options.listen)

@@ -37,11 +37,13 @@ def make_app(
     metrics: RelayMetrics | None = None,
     endpoints: Mapping[str, Endpoint] | None = None,
     keys: Path | Mapping[str, str] | None = None,
+    unready: Callable[[], str | None] = lambda: None,
     monotonic: Callable[[], float] = time.monotonic,
 ) -> web.Application:
     """Put the service together. It needs a running loop only when it is served; the store stays the caller's.
 
-    ``keys`` is a folder with a folder for each endpoint that has a Secret, or the keys themselves by endpoint.
+    ``keys`` is a folder with a folder for each endpoint that has a Secret, or the keys themselves by endpoint;
+    ``unready`` says why it cannot serve yet.
     """
     metrics = metrics or RelayMetrics()
     auth = Authenticator(reviewer, operator_user=operator_user, monotonic=monotonic)
@@ -57,10 +59,15 @@ def make_app(
     async def healthz(request: web.Request) -> web.Response:
         return web.Response(text="ok\n")
 
+    async def readyz(request: web.Request) -> web.Response:
+        why = unready()
+        return web.Response(text="ok\n" if why is None else f"{why}\n", status=200 if why is None else 503)
+
     async def exposition(request: web.Request) -> web.Response:
         return web.Response(body=generate_latest(metrics.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    app.add_routes([web.get("/healthz", healthz, name="healthz"), web.get("/metrics", exposition, name="metrics")])
+    pages = {"healthz": healthz, "readyz": readyz, "metrics": exposition}
+    app.add_routes([web.get(f"/{name}", page, name=name) for name, page in pages.items()])
     return app
 
 

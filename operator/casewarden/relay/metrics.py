@@ -46,6 +46,18 @@ class RelayMetrics:
             ["endpoint", "kind"],
             registry=self.registry,
         )
+        self.model_cost = Counter(
+            "casewarden_relay_model_cost_total",
+            "What answered calls cost by their endpoint's price, in its currency",
+            ["endpoint"],
+            registry=self.registry,
+        )
+        self.model_budget = Gauge(
+            "casewarden_relay_model_budget_used_ratio",
+            "Share of its budget that a run has used, of the run with the largest that called in the last 15 minutes",
+            ["endpoint"],
+            registry=self.registry,
+        )
         self.model_inside = Gauge(
             "casewarden_relay_model_slots_used", "Calls that an endpoint has now", ["endpoint"], registry=self.registry
         )

@@ -45,12 +45,14 @@ ENVIRONMENTS: Final = (
     Environment("DCG", "agentbench-dcg", "0.7 win rate + 0.3 damage", "12.0", 20, {"split": "std"}),
     Environment("LTP", "agentbench-ltp", "game progress", "3.5", 50, {"split": "std"}),
     Environment("HH", "agentbench-alfworld", "success rate", "13.0", 50, {"split": "std"}),
-    Environment("WS", "agentbench-webshop", "mean reward", "30.7", 200, {"start": 0, "end": 200}),
+    Environment("WS", "agentbench-webshop", "mean reward", "30.7", 200, {"split": "std"}),
     Environment("WB", "agentbench-mind2web", "step success rate", "11.6", 177, {"split": "std"}),
 )
 _BY_TASK: Final = {item.task: item for item in ENVIRONMENTS}
 # The games are dealt, not read.
 _WITHOUT_DATA: Final = frozenset({"agentbench-dcg"})
+# Packs whose split, where a run names none, is the published one.
+_STANDARD_BY_DEFAULT: Final = frozenset({"agentbench-dcg", "agentbench-ltp", "agentbench-webshop"})
 
 
 def overall_score(scores: Mapping[str, Decimal | Fraction]) -> Fraction:
@@ -129,8 +131,8 @@ def _data_of(environment: Environment, run: ReportedRun) -> tuple[bool, str]:
         counted += f", {len(run.excluded)} excluded as broken"
     if params.get("dataset") is None and environment.task not in _WITHOUT_DATA:
         return False, f"the pack's own data set, {counted}"
-    asked = all(params.get(name, "std" if name == "split" and environment.task in _WITHOUT_DATA else None) == value
-                for name, value in environment.standard.items())  # fmt: skip
+    given = {"split": "std", **params} if environment.task in _STANDARD_BY_DEFAULT else params
+    asked = all(given.get(name) == value for name, value in environment.standard.items())
     name = f"data set {params['dataset']}" if params.get("dataset") is not None else "dealt games"
     if asked and samples == environment.samples:
         return True, f"{name}, the standard split, {counted}"

@@ -15,8 +15,11 @@ from importlib.resources import files
 from typing import Any, Final
 
 from casewarden.reporting import sections
+from casewarden.reporting.audits import ReportedAudit
+from casewarden.reporting.audits import audits as section_of_audits
 from casewarden.reporting.run import ORDER, ReportedCase, ReportedRun
 from casewarden.reporting.sections import escaped
+from casewarden.reporting.spoken import spoken
 from casewarden_sdk.contract import PASSED
 
 __all__ = ["LINE_CHARACTERS", "Transcripts", "to_html"]
@@ -35,8 +38,15 @@ class _Budget:
     left_out: int = 0
 
 
-def to_html(runs: Sequence[ReportedRun], transcripts: Transcripts, *, limit: int, passed: bool = False) -> str:
-    """Return the page.
+def to_html(
+    runs: Sequence[ReportedRun],
+    transcripts: Transcripts,
+    *,
+    limit: int,
+    passed: bool = False,
+    audits: Sequence[ReportedAudit] = (),
+) -> str:
+    """Return the page about some runs, some audits, or both.
 
     ``limit`` bounds the bytes of all transcripts together: environment errors come first, then agent errors, failures
     and, with ``passed``, cases that passed. The page says how many had no room.
@@ -64,7 +74,7 @@ def to_html(runs: Sequence[ReportedRun], transcripts: Transcripts, *, limit: int
         "cases": cases,
         "transcripts": kept,
     }
-    return _page(runs, data, budget)
+    return _page(runs, audits, data, budget)
 
 
 def _fitting(transcripts: Transcripts, run: ReportedRun, case: ReportedCase, budget: _Budget) -> list[list[Any]] | None:
@@ -86,20 +96,32 @@ def _fitting(transcripts: Transcripts, run: ReportedRun, case: ReportedCase, bud
 
 def _line(row: Mapping[str, Any]) -> list[Any]:
     text = str(row["text"]) if "text" in row else f"base64 {row.get('base64', '')}"
+    text = spoken(str(row.get("dir")), text)
     if len(text) > LINE_CHARACTERS:
         half = LINE_CHARACTERS // 2
         text = f"{text[:half]}\n… {len(text) - 2 * half} characters are left out …\n{text[-half:]}"
     return [float(row.get("t") or 0.0), row.get("session") or 0, str(row.get("dir")), text]
 
 
-def _page(runs: Sequence[ReportedRun], data: Mapping[str, Any], budget: _Budget) -> str:
+def _page(
+    runs: Sequence[ReportedRun], audits: Sequence[ReportedAudit], data: Mapping[str, Any], budget: _Budget
+) -> str:
     folder = files("casewarden.reporting")
     style, script = ((folder / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    title = escaped(", ".join(run.title for run in runs[:4]) + (" and others" if len(runs) > 4 else ""))
+    titles = [run.title for run in runs] + [audit.title for audit in audits]
+    title = escaped(", ".join(titles[:4]) + (" and others" if len(titles) > 4 else ""))
+    about_runs = f"""{sections.overview(runs)}
+{sections.dimensions(runs)}
+{sections.comparison(runs)}
+{sections.heat_map(runs)}
+{sections.flakiness(runs)}
+{sections.durations(runs)}
+{sections.usage(runs)}
+"""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -115,12 +137,7 @@ def _page(runs: Sequence[ReportedRun], data: Mapping[str, Any], budget: _Budget)
 <a class="skip" href="#list">To the cases</a>
 <header><h1>{title}</h1><p class="soft">Casewarden report</p></header>
 <main>
-{sections.overview(runs)}
-{sections.dimensions(runs)}
-{sections.comparison(runs)}
-{sections.heat_map(runs)}
-{sections.flakiness(runs)}
-{sections.durations(runs)}
+{about_runs if runs else ""}{section_of_audits(audits)}
 {sections.case_list(runs, budget.kept, budget.left_out)}
 </main>
 <footer>Scores are recomputed from the evidence by <code>casewarden verify</code>.</footer>

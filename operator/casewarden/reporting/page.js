@@ -7,7 +7,7 @@
   const pick = {};
   for (const name of ['run', 'status', 'family', 'text']) pick[name] = document.getElementById('pick-' + name);
   const PAGE = 100;
-  const SAYS = { in: 'to the candidate', out: 'from the candidate', err: 'its standard error', start: 'started', exit: 'ended', truncated: 'cut' };
+  const SAYS = { in: 'to the candidate', out: 'from the candidate', err: 'its standard error', start: 'started', exit: 'ended', truncated: 'cut', 'model-in': 'to the model', 'model-out': 'from the model' };
   let found = [];
   let shown = 0;
 

@@ -10,6 +10,7 @@ from typing import Any
 from casewarden.core.in_words import beside_the_score
 from casewarden.core.intervals import shown_interval, shown_statistics
 from casewarden.core.model import CaseKey
+from casewarden.core.scoring import OWN_RULES
 from casewarden.core.statistics import Observed
 from casewarden_sdk.contract import AGENT_ERROR, ENVIRONMENT_ERROR, FAILED, PASSED
 
@@ -88,8 +89,11 @@ def reported_run(
     rows: Iterable[Mapping[str, Any]],
     digest: str,
     status: Mapping[str, Any] | None = None,
+    usage: Mapping[str, Any] | None = None,
 ) -> ReportedRun:
     """Put a run together from ``run.json``, ``plan.json``, the rows of ``results.jsonl``, and a status if there is one.
+
+    ``usage`` is ``usage.json`` where there is one; the status knows it, too.
 
     ``KeyError``, ``TypeError`` or ``ValueError`` where these are not what a run leaves; `casewarden verify` says more.
     """
@@ -125,13 +129,13 @@ def reported_run(
         floor=status.get("floor") or {},
         interval=status.get("scoreInterval") or {},
         beside=tuple(beside_the_score(status)),
-        usage=run.get("usage"),
+        usage=run.get("usage") or usage,
     )
 
 
 def _computed(run: Mapping[str, Any], plan: Mapping[str, Any], cases: Iterable[ReportedCase]) -> dict[str, Any]:
     """Return what the status of a run without one would have beside its score."""
-    if not run["score"].get("valid"):
+    if not run["score"].get("valid") or plan.get("aggregation") in OWN_RULES:
         return {}
     weights = {name: Decimal(weight) for name, weight in plan["dimensions"].items()}
     observed = [

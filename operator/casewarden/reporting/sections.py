@@ -13,7 +13,10 @@ from casewarden.core.usage import usage_in_words
 from casewarden.reporting.run import ORDER, ReportedCase, ReportedRun
 from casewarden_sdk.contract import PASSED
 
-__all__ = ["case_list", "comparison", "dimensions", "durations", "escaped", "flakiness", "heat_map", "overview"]
+__all__ = [
+    "case_list", "comparison", "dimensions", "durations", "escaped", "flakiness", "heat_map", "overview", "table",
+    "usage",
+]  # fmt: skip
 
 _SHOWN: Final = 200
 _BAR: Final = 1000
@@ -195,6 +198,27 @@ def durations(runs: Sequence[ReportedRun]) -> str:
     head = ["Run", "Median", "95th percentile", "Longest", "All cases"]
     caption = "From the candidate's start to its verdict, by the recorder's clock"
     return f"<section><h2>Durations</h2>{table(caption, head, rows, 4)}</section>"
+
+
+def usage(runs: Sequence[ReportedRun]) -> str:
+    """What the candidates' models used; nothing where no run has a model."""
+    rows = []
+    for run in runs:
+        if not run.usage:
+            continue
+        found, passed = run.usage, sum(case.status == PASSED for case in run.cases)
+        cost = found.get("cost")
+        each = "" if cost is None or not passed else f"{float(cost) / passed:.6g}"
+        rows.append([
+            escaped(run.title), escaped(found.get("source", "")),
+            *(f"{int(found.get(name, 0)):,}" for name in ("model_calls", "prompt_tokens", "completion_tokens")),
+            escaped("no price" if cost is None else cost), each,
+        ])  # fmt: skip
+    if not rows:
+        return ""
+    head = ["Run", "Counted", "Calls", "Prompt tokens", "Completion tokens", "Cost", "Cost of a passed case"]
+    caption = "As the relay counted it; costs are in the currency of the endpoint's price"
+    return f"<section><h2>Models and costs</h2>{table(caption, head, rows, 5)}</section>"
 
 
 def comparison(runs: Sequence[ReportedRun]) -> str:

@@ -190,6 +190,17 @@ async def test_a_container_that_dies_in_an_action_of_the_agents_is_the_agents(sc
         await running
 
 
+async def test_a_container_that_died_before_the_agents_first_action_is_the_environments(scratch):
+    """That action is the first to find out."""
+    connecting = asyncio.ensure_future(Environment.connect("shell", str(scratch / "shim.sock"), 10, loss_grace=0.0))
+    fake = await FakeShim.dial(scratch / "shim.sock")
+    shell = await connecting
+    fake.close()
+    await asyncio.wait_for(shell._supervisor.lost.wait(), 10)
+    with pytest.raises(EnvironmentFailure, match="'shell' is gone"):
+        await shell.exec(["rm", "-rf", "/"], agent=True)
+
+
 @pytest.mark.parametrize(("agent", "error"), [(True, CandidateError), (False, EnvironmentFailure)])
 async def test_a_container_that_is_lost_with_a_running_program_is_the_agents_once_it_acted(scratch, agent, error):
     connecting = asyncio.ensure_future(Environment.connect("shell", str(scratch / "shim.sock"), 10, loss_grace=0.0))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from support.audit_evidence import AUDIT_UID, AuditFolder
 from support.evidence import UID, finished_run
 
 from casewarden.adapters.stores.zstd import decompress
@@ -332,6 +333,42 @@ async def test_without_a_kubeconfig_it_says_what_to_set(cli: Any) -> None:
 
     assert ran.code == 2
     assert "give --kubeconfig or set KUBECONFIG" in ran.err
+
+
+async def test_a_report_of_a_run_has_its_floor_and_ceiling(cli: Any) -> None:
+    await fill(cli, floor={"nullAgent": "0.25", "reference": "1"})
+    page = cli.folder / "report.html"
+    assert (await cli.on_cluster("report", "small-run", "-o", str(page))).code == 0
+    text = page.read_text()
+    assert "score 0.625, null agent 0.25, reference 1, of 1" in text
+    assert "1 transcripts are in this report." in text
+
+
+@pytest.mark.parametrize(("form", "begins"), [("junit", b"<?xml"), ("csv", b"namespace,run"), ("inspect", b"PK")])
+async def test_a_run_is_exported(cli: Any, form: str, begins: bytes) -> None:
+    await fill(cli)
+    file = cli.folder / "exported"
+    assert (await cli.on_cluster("export", "small-run", "-f", form, "-o", str(file))).code == 0
+    assert file.read_bytes().startswith(begins)
+
+
+async def test_an_audit_is_reported_by_its_name(cli: Any) -> None:
+    found = AuditFolder()
+    for path, data in found.files.items():
+        await cli.store.put(f"runs/{AUDIT_UID}/{path}", data, limit=1 << 20)
+    audit = cli.api.put("trial", status(evidence={"digest": found.digest}), uid=AUDIT_UID)
+    cli.api.objects["auditruns/evals/trial"] = {**audit, "kind": "AuditRun"}
+    page = cli.folder / "report.html"
+    ran = await cli.on_cluster("report", "ar/trial", "-o", str(page))
+    assert (ran.code, ran.err.endswith("bytes\n")) == (0, True)
+    assert "<dt>weakest margin</dt><dd>1 family</dd>" in page.read_text()
+
+
+async def test_what_is_not_over_has_no_report(cli: Any) -> None:
+    cli.api.put("kv", status(finished="False"))
+    ran = await cli.on_cluster("report", "kv")
+    assert ran.code != 0
+    assert "EvalRun kv is not over" in ran.err
 
 
 def keys(cli: Any, name: str = "key") -> tuple[str, str]:

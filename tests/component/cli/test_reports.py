@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.audit_evidence import AuditFolder
 from support.evidence import RunFolder, finished_run
 
 from casewarden.cli.app import run
@@ -30,7 +31,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().err
 
 
-def test_the_report_has_the_transcript_of_what_failed(folder: Path, tmp_path: Path) -> None:
+def test_the_report_has_the_transcript_of_what_failed_and_what_was_drawn_of_it(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.html"
     assert run("casewarden", ["report", str(folder), "-o", str(out)]) == 0
     (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', out.read_text(), re.S)
@@ -38,7 +39,9 @@ def test_the_report_has_the_transcript_of_what_failed(folder: Path, tmp_path: Pa
     (first, *rest) = data["cases"]
     assert first[:5] == [0, 17, "restart", 0, "failed"]
     assert first[9] == 2
-    assert [row[2:] for row in data["transcripts"][first[10]]] == [["in", "[1, 2]"], ["out", "base64 MyD/"]]
+    assert [row[2:] for row in data["transcripts"][first[10]]] == [
+        ["in", "[1, 2]"], ["out", "base64 MyD/"], ["table", "a |##|\nb |# |"],
+    ]  # fmt: skip
     assert all(item[10] is None for item in rest)
 
 
@@ -46,6 +49,45 @@ def test_passed_cases_have_theirs_where_they_are_asked_for(folder: Path, tmp_pat
     out = tmp_path / "r.html"
     assert run("casewarden", ["report", str(folder), "-o", str(out), "--passed"]) == 0
     assert "4 transcripts are in this report." in out.read_text()
+
+
+def test_an_audit_is_shown_with_its_margins_beside_a_run_or_alone(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "audits" / "a0d1-audit"
+    for path, data in AuditFolder().files.items():
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_bytes(data)
+    out = tmp_path / "r.html"
+    for targets in ([str(folder), str(place)], [str(place)]):
+        assert run("casewarden", ["report", *targets, "-o", str(out)]) == 0
+        text = re.sub(r"<[^>]+>", "|", out.read_text())
+        assert "evals/trial: |passed|" in text
+        assert "|weakest margin||1 family|" in text
+        assert "|faults caught||1 of 1|" in text
+        assert re.search(r"\|wrong\|\|fault\|\|recovery\|\|+yes\|+restart\|", text)
+    assert run("casewarden", ["export", str(place), "-f", "csv"]) == 2
+    assert "is an audit: export the runs of its controls" in told(capsys)
+    (place / "audit.json").write_text("{}")
+    assert run("casewarden", ["report", str(place), "-o", str(out)]) == 2
+    assert "is not what an audit leaves" in told(capsys)
+
+
+def test_what_models_used_is_read_from_the_folder(folder: Path, tmp_path: Path) -> None:
+    used = {
+        "v": 1,
+        "prompt_tokens": 1200,
+        "completion_tokens": 30,
+        "model_calls": 4,
+        "source": "reported",
+        "cost": "1.5",
+    }
+    (folder / "usage.json").write_text(json.dumps(used))
+    out = tmp_path / "r.html"
+    assert run("casewarden", ["report", str(folder), "-o", str(out)]) == 0
+    cells = re.findall(r"<t[dh][^>]*>([^<]*)</t[dh]>", out.read_text().partition("Models and costs")[2])
+    assert cells[7:13] == ["evals/small-run", "reported", "4", "1,200", "30", "1.5"]
+    assert float(cells[13]) > 0
 
 
 def test_csv_goes_to_standard_output(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -49,11 +49,14 @@ def test_r3_the_name_of_a_pod_that_is_going_is_not_taken_for_a_living_one() -> N
     assert world.status()["attempts"]["suspended"] == 1
 
 
-def test_r4_what_was_sealed_before_the_node_was_drained_counts_and_is_not_tried_again() -> None:
+@pytest.mark.parametrize("how", ["evict", "drain", "delete", "delete_now", "node_gone"])
+def test_r4_what_was_sealed_before_the_pod_was_taken_away_counts_and_is_not_tried_again(how: str) -> None:
+    """Between its seal and its exit nobody but the store knows of a verdict."""
+
     async def script(world: World) -> bool:
         (pod,) = world.pods()
         world.seal_by(pod, "failed")
-        await world.take(Step(5, "evict", 1))
+        await world.take(Step(5, how, 1))
         return False
 
     world = play_history(a_history(Step(5, "resume")), script)
@@ -78,6 +81,13 @@ def test_r6_a_suspend_against_a_seal_leaves_the_one_that_came_first(sealed: bool
     world = play_history(a_history(Step(5, "resume")), script)
     assert runs(world) == {"case-000": 1 if sealed else 2}
     assert [row["kind"] for row in world.rows()] == (["verdict"] if sealed else ["suspended", "verdict"])
+
+
+@pytest.mark.parametrize("seconds", [-100, 100])
+def test_a_clock_that_jumps_in_the_middle_of_a_case_costs_no_attempt(seconds: int) -> None:
+    world = play_history(a_history(Step(5, "clock", seconds), Step(9, "clock", -seconds), cases=2))
+    assert set(runs(world).values()) == {1}
+    assert world.status()["score"] == "1"
 
 
 def test_r7_a_namespace_that_goes_with_the_operator_alive_is_left_alone() -> None:

@@ -43,6 +43,7 @@ QUIET = {
     'casewarden_relay_model_calls_total{endpoint="e", outcome="retried"}': "0+0x300",
     'casewarden_relay_model_calls_total{endpoint="e", outcome="answered"}': "0+50x300",
     "casewarden_run_scores_not_shown": "0+0x300",
+    'casewarden_relay_model_budget_used_ratio{endpoint="e"}': "0.5+0x300",
 }
 TROUBLE = {
     "CasewardenRunStuck": ("casewarden_oldest_progress_seconds", "0+60x300"),
@@ -60,6 +61,7 @@ TROUBLE = {
     "CasewardenLoopSlow": ("casewarden_event_loop_lag_seconds", "5+0x300"),
     "CasewardenModelBudgetSpent": ('casewarden_relay_model_calls_total{endpoint="e", outcome="budget"}', "0+1x300"),
     "CasewardenModelThrottled": ('casewarden_relay_model_calls_total{endpoint="e", outcome="retried"}', "0+40x300"),
+    "CasewardenModelBudgetNear": ('casewarden_relay_model_budget_used_ratio{endpoint="e"}', "0.95+0x300"),
     "CasewardenScoresNotShown": ("casewarden_run_scores_not_shown", "3+0x300"),
 }
 
@@ -141,6 +143,8 @@ def move(metrics: PrometheusMetrics, relay: RelayMetrics) -> None:
     relay.store_errors.inc()
     relay.model_calls.labels("team-gpt", "budget").inc()
     relay.model_tokens.labels("team-gpt", "prompt").inc(100)
+    relay.model_cost.labels("team-gpt").inc(0.25)
+    relay.model_budget.labels("team-gpt").set(0.5)
     relay.model_inside.labels("team-gpt").set(1)
     relay.model_waiting.labels("team-gpt").set(1)
 

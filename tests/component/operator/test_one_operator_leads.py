@@ -17,11 +17,11 @@ TIMES = LeaseTimes(duration=4, renew=2, retry=1)
 class Candidate:
     """An operator that does nothing but lead."""
 
-    def __init__(self, api: FakeApi) -> None:
+    def __init__(self, api: FakeApi, times: LeaseTimes = TIMES) -> None:
         self.stop, self.leads, self.ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.since = float("inf")
         connection = Connection(api.url)
-        self.task = asyncio.create_task(hold(connection, "lease", "system", self._lead, self.stop, times=TIMES))
+        self.task = asyncio.create_task(hold(connection, "lease", "system", self._lead, self.stop, times=times))
 
     async def _lead(self) -> None:
         self.since = time.monotonic()
@@ -94,3 +94,16 @@ async def test_an_operator_that_fails_ends_with_its_own_error() -> None:
         with pytest.raises(ValueError, match="told to"):
             async with asyncio.timeout(10):
                 await hold(Connection(api.url), "lease", "system", fail, asyncio.Event(), times=TIMES)
+
+
+async def test_a_leader_that_sees_another_in_its_place_ends_at_once() -> None:
+    """One that was frozen for a while has the whole time to renew before it; it must not lead meanwhile."""
+    async with FakeApi() as api:
+        first = Candidate(api, LeaseTimes(duration=60, renew=40, retry=1))
+        await first.leading()
+        api.update("leases", "system", "lease", {"spec": {"holderIdentity": "another"}})
+        with pytest.raises(LeaseLost):
+            async with asyncio.timeout(20):
+                await first.task
+        assert first.ended.is_set()
+        assert api.get("leases", "system", "lease")["spec"]["holderIdentity"] == "another", "it is not given back"

@@ -36,6 +36,11 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-m", "casewarden.relay", *arguments, str(tmp_path / "config")])
     try:
         assert fetch(port, "/healthz") == (200, b"ok\n")
+        for _ in range(100):
+            if (ready := fetch(port, "/readyz")) == (200, b"ok\n"):
+                break
+            time.sleep(0.1)
+        assert ready == (200, b"ok\n")
         status, body = fetch(port, "/v1/runs", token="unknown")
         assert status == 503, "without an API server nobody can be told from anybody"
         assert b"ReviewUnavailable" in body

@@ -228,3 +228,15 @@ async def test_anthropics_dialect_is_spoken_too(pod: Attempt) -> None:
     assert response.headers["Casewarden-Usage"] == "11 7 reported"
     text = await (await ask(pod, "echo", "claude", "messages", max_tokens=10, stream=True)).text()
     assert text.splitlines()[-2] == ": casewarden 11 7 reported"
+
+
+async def test_cost_and_the_use_of_budgets_can_be_watched(pod: Attempt) -> None:
+    header = {"Casewarden-Budget": json.dumps({"calls": 4})}
+    for _ in range(2):
+        assert (await ask(pod, "echo", headers=header, max_tokens=1)).status == 200
+    registry = pod.relay.metrics.registry
+    assert registry.get_sample_value("casewarden_relay_model_budget_used_ratio", {"endpoint": "team"}) == 0.5
+    assert registry.get_sample_value("casewarden_relay_model_budget_used_ratio", {"endpoint": "narrow"}) == 0
+    cost = registry.get_sample_value("casewarden_relay_model_cost_total", {"endpoint": "team"})
+    assert cost == pytest.approx(float((await usage(pod))["cost"]))
+    assert registry.get_sample_value("casewarden_relay_model_cost_total", {"endpoint": "narrow"}) is None

@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from support.audit_evidence import AuditFolder
 from support.browser import Page, browsing
 from support.reports import HOSTILE, case, many, rows, run
 
+from casewarden.reporting.audits import reported_audit
 from casewarden.reporting.html import to_html
 
 # Chromium may have to be installed first.
@@ -26,7 +28,10 @@ async def page(tmp_path: Path) -> AsyncIterator[Page]:
 def written(folder: Path, cases: list, *texts: str, **rest: object) -> Path:  # type: ignore[type-arg]
     file = folder / "report.html"
     made = [run(cases, **rest), run([case("a"), case("b")], name="two")]
-    file.write_text(to_html(made, lambda *_: rows(*texts), limit=16 << 20), encoding="utf-8")
+    found = AuditFolder()
+    audit = reported_audit(found.document(), found.plan, found.digest)
+    page = to_html(made, lambda *_: rows(*texts), limit=16 << 20, audits=[audit])
+    file.write_text(page, encoding="utf-8")
     return file
 
 
@@ -73,7 +78,8 @@ async def test_a_transcript_is_reached_and_read_by_keyboard_alone(page: Page, tm
 
 
 async def test_both_themes_can_be_read(page: Page, tmp_path: Path) -> None:
-    await page.open(written(tmp_path, many(60), "hello"))
+    used = {"model_calls": 3, "prompt_tokens": 20, "completion_tokens": 10, "source": "reported", "cost": "0.5"}
+    await page.open(written(tmp_path, many(60), "hello", usage=used))
     contrast = """(() => {
         const light = (text) => text.match(/[0-9.]+/g).slice(0, 3).map(Number).map((v) => v / 255)
             .map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)

@@ -13,6 +13,8 @@ from casewarden.api.conditions import is_true
 
 DONE = ("passed", "failed", "agentErrors", "environmentErrors")
 Key = tuple[int, str, int]
+# As long as a request to stop a pod may be under way.
+STOP_SECONDS = 60.0
 
 
 class Violation(AssertionError):
@@ -29,6 +31,7 @@ class Invariants:
         self._status: Object = {}
         self._batches: dict[tuple[str, str], str] = {}
         self._done = 0
+        self._over_since: dict[str, float] = {}
         self.ran: Counter[tuple[Key, int]] = Counter()
 
     def check(self, holds: object, what: str) -> None:
@@ -46,6 +49,8 @@ class Invariants:
             self._look_at_ledger(type_, item)
         elif plural == "pods" and type_ == "ADDED" and _role(item) == "case":
             self._look_at_parallelism()
+        if plural == "pods" and _over(item):
+            self._over_since.setdefault(item["metadata"]["uid"], self.world.seconds())
 
     def _look_at_run(self, item: Object) -> None:
         meta, status = item["metadata"], item.get("status") or {}
@@ -104,7 +109,6 @@ class Invariants:
             pod
             for pod in self.world.pods()
             if not _over(pod)
-            and "deletionTimestamp" not in pod["metadata"]
             and _attempt(pod) not in recorded
             and self.world.age(pod) < pod["spec"]["activeDeadlineSeconds"]
         ]
@@ -119,7 +123,10 @@ class Invariants:
         if method != "DELETE" or address.plural != "pods" or not self.enabled:
             return
         pod = self.world.api.objects.get(("pods", address.namespace, address.name))
-        if pod is None or _role(pod) != "case" or not _over(pod) or self.world.was_suspended or self._ended():
+        if pod is None or _role(pod) != "case" or not _over(pod) or self._is_finished():
+            return
+        if self._over_since.get(pod["metadata"]["uid"], 0.0) <= self.world.suspended_until + STOP_SECONDS:
+            # A suspended run stops what runs, and this one came to its end on the way.
             return
         *case, attempt = _attempt(pod)
         key = tuple(case)
@@ -135,9 +142,9 @@ class Invariants:
         self.check(self.ran[key, attempt] == 1, f"attempt {attempt} of {key} ran twice")
         self.check(self.world.seal(key) is None, f"{key} runs again after it was sealed")
 
-    def _ended(self) -> bool:
-        failed = self.world.failing
-        return bool(failed) or is_true(self._status.get("conditions") or (), "Finished")
+    def _is_finished(self) -> bool:
+        # Then the rows are closed, and what is left of pods is cleared away.
+        return is_true(self._status.get("conditions") or (), "Finished")
 
     # At the end.
 

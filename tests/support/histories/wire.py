@@ -105,7 +105,7 @@ class Wire:
         self.dead.set()
         await asyncio.Event().wait()
 
-    async def pass_through(self, effect: Callable[[], Any], fate: Fate | None) -> Any:
+    async def pass_through(self, effect: Callable[[], Any], fate: Fate | None, *, makes_a_pod: bool = False) -> Any:
         """Let ``effect`` happen, or not, before or after this life ends."""
         self.sent += 1
         await asyncio.sleep(LATENCY * self._rng.uniform(0.5, 2.0))
@@ -115,11 +115,11 @@ class Wire:
             if self._how == "after":
                 effect()
             elif self._how == "late":
-                self.world.later(self._rng.uniform(0.01, 20.0), effect)
+                self.world.later(self._rng.uniform(0.01, 20.0), effect, makes_a_pod=makes_a_pod)
             await self.die()
         if fate is not None and fate.how in ("late", "slow"):
             if fate.how == "late":
-                self.world.later(fate.seconds, effect)
+                self.world.later(fate.seconds, effect, makes_a_pod=makes_a_pod)
                 await asyncio.sleep(min(fate.seconds, 2.0))
                 raise TimeoutError("told to")
             await asyncio.sleep(fate.seconds)
@@ -162,7 +162,8 @@ class WireClient(KubeClient):
             return await self._watch(api, call)
         wire.world.invariants.asked(method, address_of(path))
         wire.world.requests.append((wire.number, method, plural, address_of(path).name))
-        answer: Answer = await wire.pass_through(lambda: _answer(api, call), fate)
+        makes_a_pod = (method, plural) == ("POST", "pods")
+        answer: Answer = await wire.pass_through(lambda: _answer(api, call), fate, makes_a_pod=makes_a_pod)
         wire.world.answers[method, plural, answer.status] += 1
         if fate is not None and fate.how == "lost":
             raise aiohttp.ServerDisconnectedError

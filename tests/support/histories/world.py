@@ -73,7 +73,8 @@ class World:
         self.lives = 0
         self._operators: list[Operator] = []
         self.jumped = 0.0
-        self.strays, self.was_suspended, self.tampered, self.failing = 0, False, False, False
+        self.strays, self.tampered = 0, False
+        self.suspended_until = float("-inf")
         self.may_fail: set[str] = {"CircuitBreaker"}
         self.invariants = Invariants(self, history.parallelism, enabled=watched)
         self._next: Wire | None = None
@@ -140,9 +141,9 @@ class World:
 
     # Operators.
 
-    def later(self, seconds: float, effect: Callable[[], Any]) -> None:
+    def later(self, seconds: float, effect: Callable[[], Any], *, makes_a_pod: bool) -> None:
         """Let a request land whose sender has long given up."""
-        self.strays += 1
+        self.strays += makes_a_pod
         asyncio.get_running_loop().call_later(seconds, effect)
 
     def start(self, kill_at: int | None = None, how: str = "before", pause: float = 1.0) -> asyncio.Task[None]:
@@ -203,15 +204,13 @@ class World:
             )
 
     def _second(self, step: Step) -> None:
-        self.strays += self.invariants.limit
         if len(self._lives) < 2:
+            # Each of two keeps the limit, and neither knows what the other has on its way.
+            self.strays += self.invariants.limit
             self.start(kill_at=20 * step.number, how="after")
 
     def _fate(self, step: Step) -> None:
         method, _, what = step.what.partition(" ")
-        if step.how in ("late", "lost", "slow", "cut"):
-            # The pod is created, and its creator does not know it.
-            self.strays += step.number
         self.fates.append(Fate(step.how, method, what, step.number, step.seconds))
 
     def _lose(self, step: Step) -> None:
@@ -237,11 +236,12 @@ class World:
             self.api.update("evalruns", NAMESPACE, "one", {"spec": spec})
 
     def _suspend(self, step: Step) -> None:
-        self.was_suspended = True
+        self.suspended_until = float("inf")
         self._spec(suspend=True)
-        asyncio.get_running_loop().call_later(step.seconds, lambda: self._spec(suspend=False))
+        asyncio.get_running_loop().call_later(step.seconds, self._resume)
 
-    def _resume(self, step: Step) -> None:
+    def _resume(self, step: Step | None = None) -> None:
+        self.suspended_until = min(self.suspended_until, self.seconds())
         self._spec(suspend=False)
 
     def _parallelism(self, step: Step) -> None:

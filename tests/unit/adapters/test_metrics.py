@@ -21,6 +21,7 @@ OF_ONE_RUN = {
     "casewarden_run_model_tokens": ("asked_by", "kind"),
     "casewarden_run_model_cost": ("asked_by",),
 }
+OF_ONE_AUDIT = {"casewarden_audit_passed", "casewarden_audit_mutation_score", "casewarden_audit_weakest_margin"}
 NAMES = {
     "casewarden_runs", "casewarden_runs_finished_total", "casewarden_cases", "casewarden_case_finished_total",
     "casewarden_case_duration_seconds", "casewarden_case_queue_seconds", "casewarden_case_retries_total",
@@ -33,7 +34,7 @@ NAMES = {
     "casewarden_oldest_progress_seconds", "casewarden_parallelism", "casewarden_leader",
     "casewarden_run_scores_not_shown", *OF_ONE_RUN,
     "casewarden_slots", "casewarden_slots_longest_wait_seconds",
-    "casewarden_slots_solve_seconds",
+    "casewarden_slots_solve_seconds", *OF_ONE_AUDIT,
 }  # fmt: skip
 
 
@@ -51,6 +52,8 @@ def test_each_has_a_help_text_and_no_label_that_grows_with_what_runs(metric: Met
     if metric in OF_ONE_RUN:
         assert definition.names == ("namespace", "run", "task", "candidate", *OF_ONE_RUN[metric])
         assert definition.type == "gauge"
+    elif metric in OF_ONE_AUDIT:
+        assert (definition.names, definition.type) == (("namespace", "audit", "task"), "gauge")
     else:
         # The pools are the administrator's, in the catalogue.
         assert definition.open == (("pool",) if metric is Metric.SLOTS else ())

@@ -16,7 +16,7 @@ from casewarden.cli.reference import reference
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
 COMMANDS = [
     "run", "evaluate", "apply", "get", "watch", "slots", "cases", "show", "plan", "validate", "verify", "selftest",
-    "report", "export", "regrade", "compare", "version",
+    "report", "export", "regrade", "compare", "agent-test", "import", "version",
 ]  # fmt: skip
 
 

@@ -80,8 +80,9 @@ def test_two_different_answers_are_none() -> None:
     assert (verdict.reason, verdict.again) == (RunReason.PLAN_UNSTABLE, False)
 
 
-def test_a_refusal_is_told_in_the_packs_words_with_the_field() -> None:
-    verdict = judge_plan_pod(ended((2, refused("too big")), (2, refused("too big"))), POLICY, 200)
+@pytest.mark.parametrize("words", ["too big", "spec.task.params.size: too big"])
+def test_a_refusal_is_told_in_the_packs_words_with_the_field_once(words: str) -> None:
+    verdict = judge_plan_pod(ended((2, refused(words)), (2, refused(words))), POLICY, 200)
     assert verdict == Unplanned(RunReason.PLAN_REFUSED, "spec.task.params.size: too big", False)
 
 

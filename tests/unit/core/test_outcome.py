@@ -75,6 +75,47 @@ FACTS = [
         3, "verdict", "ShimLost",
     ),
     Fact(
+        "its container died before the driver began",
+        pod(None, terminated("candidate", 137, at=9), terminated("task", 143, at=60), deleted=50),
+        9, "environment", "EvidenceFailed",
+    ),
+    Fact(
+        "its container was killed for memory before the driver began",
+        pod(
+            None, terminated("candidate", 137, "OOMKilled", at=9),
+            terminated("task", 3, message=_refusal("EvidenceFailed"), at=15),
+        ),
+        9, "environment", "EvidenceFailed",
+    ),
+    Fact(
+        "its container was killed for memory in the second in which the driver began",
+        pod(None, terminated("candidate", 137, "OOMKilled", at=10), terminated("task", 1, at=15)),
+        2, "verdict", "OOMKilled",
+    ),
+    Fact(
+        "its container was killed otherwise in that second",
+        pod(
+            None, terminated("candidate", 137, at=10),
+            terminated("task", 3, message=_refusal("EvidenceFailed"), at=15),
+        ),
+        9, "environment", "EvidenceFailed",
+    ),
+    Fact(
+        "its container died while the task's image was pulled",
+        pod(None, terminated("candidate", 2, at=50), waiting("task"), deleted=80, phase="Failed"),
+        9, "environment", "EvidenceFailed",
+    ),
+    Fact(
+        "its shim gave up, and the pod was stopped for it",
+        pod(None, terminated("candidate", 1, at=70), terminated("task", 143, at=100), deleted=95),
+        9, "environment", "EvidenceFailed",
+    ),
+    Fact(
+        "somebody deleted the pod while it started",
+        pod(None, terminated("candidate", 137, at=9), terminated("task", 143, at=12), deleted=8),
+        7, "interruption", "Deleted",
+    ),
+    Fact(
         "evicted for the storage of what it acts upon",
         _evicted('Container env-db exceeded its local ephemeral storage limit "1Gi". '),
         4, "verdict", "SandboxKilled",
@@ -340,3 +381,14 @@ def test_the_reference_page_is_the_table():
     if os.environ.get("REGENERATE"):
         page.write_text(head + as_markdown())
     assert page.read_text() == head + as_markdown()
+
+
+def test_of_a_recorder_that_was_killed_the_row_says_how_it_ended() -> None:
+    """Its driver sees no more than that it is gone."""
+    killed = running("evidence", restarts=1, last={"exitCode": 137, "reason": "OOMKilled"})
+    gone = told("environment_error", "-", None, reason="EvidenceFailed", error="the evidence sidecar is gone")
+    outcome = classify(pod(None, killed, terminated("task", 3, message=gone)), None, NOW)
+    assert outcome.reason == "EvidenceFailed"
+    assert outcome.error is not None
+    assert outcome.error.startswith("the evidence sidecar is gone; ")
+    assert outcome.error.endswith("137 OOMKilled")

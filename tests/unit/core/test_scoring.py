@@ -206,7 +206,7 @@ def test_a_threshold_is_compared_with_what_is_shown() -> None:
 
 
 def test_the_rules_are_named_with_their_version() -> None:
-    assert list(RULES) == ["weighted-dimensions/v1"]
+    assert list(RULES) == ["weighted-dimensions/v1", "agentbench/v1"]
 
 
 @given(st.lists(st.sampled_from("01-"), min_size=15, max_size=15))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from support.pod_json import alive, attempt, disruption, finished, pod, running, terminated, told, waiting
 
+from casewarden.core import facts
 from casewarden.core.model import (
     AttemptKey,
     CreatePod,
@@ -405,3 +406,37 @@ def test_unschedulable_pods_wait_while_others_of_the_run_come_and_go():
 
 def test_a_step_says_each_time_why_it_waits_or_that_it_does_not():
     assert wait_of(step(view(1), NOW)) == SetWait(None)
+
+
+class TestACandidatesContainerThatDiesBeforeAnythingRanInIt:
+    DEAD = 980.0
+
+    def pod(self, **changes: Any) -> Any:
+        return pod(attempt(0), terminated("candidate", 137, at=self.DEAD), running("task", self.DEAD), **changes)
+
+    def stopped(self) -> Any:
+        driver = terminated("task", 143, at=NOW + 1, since=self.DEAD)
+        return pod(attempt(0), terminated("candidate", 137, at=self.DEAD), driver, deleted=NOW)
+
+    def test_its_pod_is_stopped_soon_and_not_when_the_driver_gives_up(self) -> None:
+        early = step(view(pods=(self.pod(),)), self.DEAD + 5)
+        assert of(early, DeletePod) == []
+        assert early.wake_at == self.DEAD + facts.FORSAKEN_SECONDS
+        late = step(view(pods=(self.pod(),)), self.DEAD + facts.FORSAKEN_SECONDS)
+        assert [action.uid for action in of(late, DeletePod)] == ["pod-1"]
+        assert rows_of(late) == []
+
+    def test_it_is_the_environments_and_no_interruption_though_we_deleted_the_pod(self) -> None:
+        over = self.stopped()
+        looked = view(pods=(over,), seals={attempt(0): None}, stopped=frozenset({"pod-1"}))
+        (found,) = rows_of(step(looked, NOW + 2))
+        assert (found.kind, found.reason) == ("environment", "EvidenceFailed")
+
+    def test_what_it_sealed_all_the_same_counts(self) -> None:
+        over = self.stopped()
+        (found,) = rows_of(step(view(pods=(over,), seals={attempt(0): SEALED}), NOW + 2))
+        assert (found.kind, found.status) == ("verdict", "passed")
+
+    def test_one_that_died_while_it_was_played_is_left_to_its_driver(self) -> None:
+        played = pod(attempt(0), terminated("candidate", 137, at=self.DEAD), running("task", self.DEAD - 1))
+        assert of(step(view(pods=(played,)), self.DEAD + 300), DeletePod) == []

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from support import pod_json as pj
 from support.simulated_run import SimulatedPod, World
 
+from casewarden.core.facts import FORSAKEN_SECONDS
 from casewarden.core.model import CaseKey, RunPolicy
 
 VERDICTS = ("passed", "failed", "agent_error")
-UP = ("pending", "running", "sealed")
+UP = ("pending", "running", "sealed", "forsaken")
 ANY = (*UP, "ended")
 
 
@@ -39,6 +40,8 @@ def go_well(world: World, *, answered: bool = True) -> bool:
             world.start(pod)
         elif pod.state == "running":
             world.seal(pod, VERDICTS[pod.key.attempt % 3])
+        elif pod.state == "forsaken":
+            world.now += FORSAKEN_SECONDS
         else:
             world.tell(pod)
         return True
@@ -72,6 +75,12 @@ def _lose_node(world: World, pod: SimulatedPod) -> None:
     pod.conditions = (pj.disruption("DeletionByTaintManager", world.now),)
 
 
+def _forsake(world: World, pod: SimulatedPod) -> None:
+    world.start(pod)
+    if pod.state == "running":
+        pod.state, pod.died = "forsaken", world.now
+
+
 def _progress(world: World, pod: SimulatedPod) -> None:
     if pod.deleted is not None and not pod.is_lost:
         world.remove(pod)
@@ -91,6 +100,7 @@ HAPPENINGS: dict[str, tuple[tuple[str, ...], Callable[[World, SimulatedPod], Non
     "goes on": (ANY, _progress),
     "crashes": (("running", "sealed"), lambda world, pod: pod.end(1, world.now)),
     "gives up": (("running",), _give_up),
+    "loses its candidate's container": (("pending",), _forsake),
     "is evicted": (UP, _evict("low on memory")),
     "fills its volume": (("running", "sealed"), _evict('Usage of EmptyDir volume "state" exceeds the limit')),
     "is drained": (ANY, _drain),

@@ -109,6 +109,20 @@ def test_the_pinned_versions_are_found_in_the_real_go_mod() -> None:
     assert "=v0.0.0" not in link_flags((Path(programs.__file__).parents[1] / "programs" / "go.mod").read_text())
 
 
+def test_a_program_of_a_module_of_its_own_says_its_version_too() -> None:
+    folder = Path(programs.__file__).parents[1] / "programs"
+    flags = link_flags((folder / "go.mod").read_text() + (folder / "helm4" / "go.mod").read_text())
+    assert "-X helm.sh/helm/v4/internal/version.version=v4." in flags
+
+
+def test_the_key_does_not_cover_modules_of_their_own(source: Path) -> None:
+    key = key_of(source, ("./one",), "go1.26")
+    (source / "inner" / "deep").mkdir(parents=True)
+    (source / "inner" / "go.mod").write_text("module inner")
+    (source / "inner" / "deep" / "main.go").write_text("package main")
+    assert key_of(source, ("./one",), "go1.26") == key
+
+
 def test_a_manifest_covers_files_and_not_links(tmp_path: Path) -> None:
     (tmp_path / "program").write_text("x")
     (tmp_path / "link").symlink_to("program")

@@ -15,6 +15,8 @@ LABELS: dict[str, tuple[str, ...]] = {
     # Endpoints are the admin's: as many as the catalogue has.
     "casewarden_relay_model_calls": ("endpoint", "outcome"),
     "casewarden_relay_model_tokens": ("endpoint", "kind"),
+    "casewarden_relay_model_cost": ("endpoint",),
+    "casewarden_relay_model_budget_used_ratio": ("endpoint",),
     "casewarden_relay_model_slots_used": ("endpoint",),
     "casewarden_relay_model_waiting": ("endpoint",),
     "casewarden_relay_swept_runs": (),
@@ -29,6 +31,8 @@ def test_these_are_the_metrics_and_their_labels() -> None:
     metrics.claims.labels("won").inc()
     metrics.model_calls.labels("team-gpt", "answered").inc()
     metrics.model_tokens.labels("team-gpt", "prompt").inc()
+    metrics.model_cost.labels("team-gpt").inc(0.5)
+    metrics.model_budget.labels("team-gpt").set(0.5)
     metrics.model_inside.labels("team-gpt").set(1)
     metrics.model_waiting.labels("team-gpt").set(1)
     found = {

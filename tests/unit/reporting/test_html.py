@@ -6,13 +6,16 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.reports import HOSTILE, case, many, rows, run
 
+from casewarden.reporting.audits import ReportedAudit
 from casewarden.reporting.html import LINE_CHARACTERS, to_html
 from casewarden.reporting.run import ReportedRun
 
@@ -71,6 +74,47 @@ def test_what_a_candidate_or_user_wrote_never_becomes_markup(text: str) -> None:
 
     assert tags(made(text)) == tags(made("harmless"))
     assert data(made(text))["transcripts"][0][1][3] == text
+
+
+def an_audit(text: str) -> ReportedAudit:
+    control = {"name": text, "kind": "fault", "valid": True, "score": "0.5", "target": text, "killed": False,
+               "margin": 0, "detected_by": [text] * 9, "collateral": [text], "problem": text}  # fmt: skip
+    judgement = {"valid": True, "passed": False, "problems": [text], "mutation_score": "0", "killed": 0, "faults": 1,
+                 "weakest_margin": 0, "reference_score": "1", "reference_flakes": 0, "floors": {text: "0"},
+                 "controls": [control, {**control, "valid": False}, {**control, "killed": None}]}  # fmt: skip
+    return ReportedAudit(text, "evals", "uid", text, (17,), judgement, text)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_what_an_audit_says_never_becomes_markup_either(text: str) -> None:
+    def tags(text: str) -> list[tuple[str, list[str]]]:
+        return [(tag, sorted(attributes)) for tag, attributes in Tags(page(audits=[an_audit(text)])).found]
+
+    assert tags(text) == tags("harmless")
+
+
+def test_an_audit_that_is_not_valid_shows_no_figures() -> None:
+    audit = an_audit("x")
+    judgement = {**audit.judgement, "valid": False, "passed": None, "mutation_score": None}
+    text = page(audits=[replace(audit, judgement=judgement)])
+    assert "not valid" in text
+    assert "mutation score" not in text
+
+
+def test_a_models_calls_are_shown_as_a_talk() -> None:
+    body = json.dumps({"choices": [{"message": {"role": "assistant", "content": "I look."}}]})
+    said = [{"t": 1.0, "session": 1, "dir": "model-out", "text": body}]
+    text = to_html([run([case("a", "failed")])], lambda *_: said, limit=1 << 20)
+    assert data(text)["transcripts"][0][0][2:] == ["model-out", "assistant: I look."]
+
+
+def test_costs_are_shown_for_runs_with_a_model_alone() -> None:
+    used = {"model_calls": 12, "prompt_tokens": 34567, "completion_tokens": 89, "source": "reported", "cost": "0.5"}
+    text = page(run([case("a"), case("b")], usage=used), run([case("a")], name="two"))
+    assert "Models and costs" in text
+    assert "34,567" in text
+    assert "<td class=n>0.25</td>" in text
+    assert "Models and costs" not in page(run([case("a")]))
 
 
 def test_failing_cases_come_first_and_what_has_no_room_is_counted() -> None:

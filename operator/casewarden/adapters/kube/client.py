@@ -16,6 +16,7 @@ from typing import Any, Self
 
 import aiohttp
 
+from casewarden.adapters.proxies import proxy_for
 from casewarden.ports.clock import Clock, SystemClock
 from casewarden.ports.kube import Kind, KubeError, Manifest, Patch, TooManyRequests, Unavailable, WatchEvent
 from casewarden.ports.metrics import Metric, Metrics, NoMetrics
@@ -76,7 +77,9 @@ class KubeClient:
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, ssl=self.connection.ssl())
-        self._session = aiohttp.ClientSession(connector=connector, headers={"Accept": "application/json"})
+        self._session = aiohttp.ClientSession(
+            connector=connector, headers={"Accept": "application/json"}, proxy=proxy_for(self.connection.server)
+        )
         return self
 
     async def __aexit__(
@@ -88,6 +91,10 @@ class KubeClient:
     async def get(self, kind: Kind, namespace: str, name: str) -> Manifest:
         """See ``KubeApi``."""
         return await self._json("GET", _path(kind, namespace, name))
+
+    async def document(self, path: str) -> Manifest:
+        """Return what is at a path that is no object's, such as a part of the API's own description."""
+        return await self._json("GET", path)
 
     async def pages(
         self, kind: Kind, namespace: str | None, labels: str = ""

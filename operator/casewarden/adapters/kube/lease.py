@@ -21,6 +21,8 @@ from kubernetes.aio.leaderelection.electionconfig import Config
 from kubernetes.aio.leaderelection.leaderelection import LeaderElection
 from kubernetes.aio.leaderelection.resourcelock.leaselock import LeaseLock
 
+from casewarden.adapters.proxies import proxy_for
+
 from .connection import Connection
 
 __all__ = ["LeaseLost", "LeaseTimes", "hold"]
@@ -46,19 +48,26 @@ class LeaseTimes:
 
 
 class _Lock(LeaseLock):
-    """The library's, but an API server that is away is a failed try and not the end, and no try outlasts its turn."""
+    """The library's, but an API server that is away is a failed try and not the end, and no try outlasts its turn.
+
+    ``overtaken`` is set when another is seen to lead where ``is_ours``: the library would go on trying for a while.
+    """
 
     def __init__(self, *args: Any, seconds: float) -> None:
         super().__init__(*args)
         self._seconds = seconds
+        self.is_ours = False
+        self.overtaken = asyncio.Event()
 
     async def get(self, name: str, namespace: str) -> tuple[bool, Any]:
         try:
             async with asyncio.timeout(self._seconds):
                 found: tuple[bool, Any] = await super().get(name, namespace)
-                return found
         except _BROKEN as error:
             return False, ApiException(status=0, reason=f"{type(error).__name__}: {error}")
+        if found[0] and self.is_ours and found[1].holder_identity not in (None, "", self.identity):
+            self.overtaken.set()
+        return found
 
     async def create(self, name: str, namespace: str, election_record: Any) -> bool:
         return await self._try(self._create(name, namespace, election_record))
@@ -116,15 +125,23 @@ async def hold(
 
     async def leading() -> None:
         log.info("this operator leads")
+        lock.is_ours = True
+        work = asyncio.ensure_future(lead())
+        overtaken = asyncio.ensure_future(lock.overtaken.wait())
         try:
-            await lead()
-        except BaseException as error:
-            if not ended.done():
-                ended.set_exception(LeaseLost(name) if isinstance(error, asyncio.CancelledError) else error)
-            if isinstance(error, asyncio.CancelledError):
-                raise
-        else:
-            ended.set_result(None)
+            await asyncio.wait((work, overtaken), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            by_itself = work.done()
+            if not by_itself:
+                log.error("the Lease %s/%s is another's or nobody's: this operator ends", namespace, name)
+            for task in (work, overtaken):
+                task.cancel()
+            await asyncio.gather(work, overtaken, return_exceptions=True)
+            error = work.exception() if by_itself and not work.cancelled() else LeaseLost(name)
+            if error is None:
+                ended.set_result(None)
+            else:
+                ended.set_exception(error)
 
     async def lost() -> None:
         log.error("the Lease %s/%s could not be renewed for %d s: this operator ends", namespace, name, times.renew)
@@ -166,6 +183,7 @@ def _configuration(connection: Connection) -> Configuration:
     configuration.ssl_ca_cert = connection.ca_file
     configuration.cert_file, configuration.key_file = connection.certificate_file, connection.key_file
     configuration.verify_ssl = not connection.insecure
+    configuration.proxy = proxy_for(connection.server)
 
     async def refresh(target: Configuration) -> None:
         if connection.token is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import secrets
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Mapping
@@ -232,5 +233,8 @@ def _content(spool: IO[bytes]) -> bytes:
 
 
 def _first_line(error: Exception) -> str:
-    """Return what happened without the client's inner workings."""
-    return str(error).strip().partition("\n")[0][:300]
+    """Return what happened, in the server's own words where it has some, without the client's inner workings."""
+    text = str(error).strip()
+    first = text.partition("\n")[0].partition("<?xml")[0].rstrip(": ")
+    words = [found for name in ("Code", "Message") for found in re.findall(f"<{name}>([^<]*)</{name}>", text)[:1]]
+    return ": ".join([first[:300], *words])[:500]

@@ -43,11 +43,14 @@ def refused_address(address: str, *, private_allowed: bool) -> str | None:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves the host of one endpoint and leaves out what may not be called."""
+    """Resolves the host of one endpoint and leaves out what may not be called.
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    With a proxy it is the proxy's host that is resolved, which the administrator named; the proxy resolves the other.
+    """
+
+    def __init__(self, endpoint: Endpoint, proxy: str | None = None) -> None:
         host = urlsplit(endpoint.url).hostname or ""
-        self._private = endpoint.private_addresses or names_the_cluster(host)
+        self._private = proxy is not None or endpoint.private_addresses or names_the_cluster(host)
         self._resolver = ThreadedResolver()
 
     async def resolve(

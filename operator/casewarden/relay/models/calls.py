@@ -27,6 +27,7 @@ from casewarden.core.evidence import USAGE, EvidenceKey, json_file, run_key
 from casewarden.relay.context import Context, attempt_key, read_body, run_uid_of
 from casewarden.relay.models.events import event_data
 from casewarden.relay.models.gate import Gate, WaitedTooLong
+from casewarden.relay.models.spending import Spending, share
 from casewarden.relay.models.upstream import Answer, NoUse, TryAgain, Upstream
 from casewarden.relay.models.usage import (
     Budget,
@@ -116,6 +117,7 @@ class ModelCalls:
         self._usage: dict[str, RunUsage] = {}
         self._loading: dict[str, asyncio.Lock] = {}
         self._dirty: set[str] = set()
+        self._spending = Spending()
         self._keeping: dict[str, asyncio.Lock] = {}
         self._under_way: set[asyncio.Task[None]] = set()
         self._random = random.Random()  # noqa: S311 - spreads retries, guards nothing
@@ -140,6 +142,10 @@ class ModelCalls:
             self._endpoints[name] = _Endpoint(settings, gate, Upstream(settings, key))
             self._context.metrics.model_inside.labels(name).set_function(functools.partial(getattr, gate, "inside"))
             self._context.metrics.model_waiting.labels(name).set_function(functools.partial(getattr, gate, "waiting"))
+            spent = functools.partial(self._spending.most, name)
+            self._context.metrics.model_budget.labels(name).set_function(spent)
+            if settings.price is not None:
+                self._context.metrics.model_cost.labels(name)
         flushing = asyncio.create_task(self._keep_flushing())
         yield
         flushing.cancel()
@@ -175,15 +181,17 @@ class ModelCalls:
         if not endpoint.settings.allows(pod.namespace):
             raise Refusal(403, "EndpointNotAllowed", f"endpoint {name} is not for runs of namespace {pod.namespace}")
         call = self._read(request, run_uid, name, endpoint.settings, await self._document(request))
-        whole = await self._usage_of(run_uid)
+        whole, budget = await self._usage_of(run_uid), _budget(request)
         if call.role is not None and call.role not in whole.models and len(whole.models) >= _ROLES:
             raise Refusal(400, "BadRequest", f"the run has calls of {_ROLES} models of its task already")
         usage = whole.of(call.role)
         try:
-            usage.reserve(_budget(request), call.reserved, call.cost)
+            usage.reserve(budget, call.reserved, call.cost)
         except BudgetSpent as spent:
+            self._spending.note(name, run_uid, 1.0)
             self._count(name, "budget")
             raise Refusal(403, "BudgetSpent", str(spent)) from None
+        self._spending.note(name, run_uid, share(usage, budget))
         delivery = _Delivery()
         task = asyncio.create_task(self._exchange(endpoint, call, usage, delivery), name=run_uid)
         self._under_way.add(task)
@@ -236,6 +244,9 @@ class ModelCalls:
             if isinstance(outcome, Answer) and outcome.status < 400:
                 used = reader.usage()
                 usage.add(used, endpoint.settings.price)
+                if (price := endpoint.settings.price) is not None:
+                    cost = cost_of(price, used.prompt, used.completion)
+                    self._context.metrics.model_cost.labels(call.name).inc(float(cost))
                 usage.release(call.reserved, call.cost)
                 reserved = False
                 await self._keep(call.run_uid)

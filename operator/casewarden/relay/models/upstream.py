@@ -15,6 +15,7 @@ from typing import Any
 
 from aiohttp import ClientError, ClientResponse, ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
 
+from casewarden.adapters.proxies import proxy_for
 from casewarden.api.endpoint import Endpoint
 from casewarden.relay.models.addresses import GuardedResolver
 from casewarden.relay.models.events import EventCutter, EventTooLarge, event_data
@@ -66,11 +67,14 @@ class Upstream:
     def __init__(self, endpoint: Endpoint, key: Path | str | None) -> None:
         self.endpoint = endpoint
         self._held_key = key
+        proxy = proxy_for(endpoint.url)
         self._session = ClientSession(
-            connector=TCPConnector(resolver=GuardedResolver(endpoint), limit=0, ttl_dns_cache=10),
+            connector=TCPConnector(resolver=GuardedResolver(endpoint, proxy), limit=0, ttl_dns_cache=10),
             auto_decompress=False,
             cookie_jar=DummyCookieJar(),
+            # Not `trust_env`, which would read a .netrc, too.
             trust_env=False,
+            proxy=proxy,
             timeout=ClientTimeout(
                 total=endpoint.call_seconds, sock_connect=_CONNECT_SECONDS, sock_read=endpoint.idle_seconds
             ),
