@@ -40,7 +40,9 @@ PACKS: dict[str, Any] = {
     )
 }  # fmt: skip
 PLAYED = [name for name, spec in RUNS.items() if not spec["task"]["name"].startswith("agentbench-")]
-GAMES = [name for name, spec in RUNS.items() if spec["task"]["name"] == agentbench_dcg.PACK.id]
+OF_THEIR_OWN_RULE = [
+    name for name, spec in RUNS.items() if spec["task"]["name"] in (agentbench_dcg.PACK.id, agentbench_webshop.PACK.id)
+]
 CATALOGUE = Catalogue.model_validate(
     {
         "tasks": {name: {"image": "tasks:1"} for name in PACKS},
@@ -86,9 +88,10 @@ def test_an_example_comes_to_the_score_that_its_page_tells(name: str) -> None:
     assert score.score == told()[name]
 
 
-@pytest.mark.parametrize("name", GAMES)
-def test_an_example_of_the_card_game_comes_to_the_score_that_its_page_tells(name: str) -> None:
-    pack, spec = agentbench_dcg.PACK, RUNS[name]
+@pytest.mark.parametrize("name", OF_THEIR_OWN_RULE)
+def test_an_example_with_a_rule_of_its_task_s_own_comes_to_the_score_that_its_page_tells(name: str) -> None:
+    spec = RUNS[name]
+    pack = PACKS[spec["task"]["name"]]
     (seed,) = spec["seeds"]["values"]
     rows = []
     for case in pack.cases(seed, {}):
