@@ -37,6 +37,7 @@ SKEW_SECONDS: Final = 2.0
 FORSAKEN_SECONDS: Final = 20.0
 # The shim's exit code where nobody listened.
 _GAVE_UP: Final = 1
+_KILLED: Final = 137
 # The driver's exit code where it was sent SIGTERM.
 STOPPED: Final = 143
 
@@ -237,8 +238,9 @@ def never_played(pod: PodRecord) -> bool:
     """Tell whether the candidate's container ended before a program can have been started in it.
 
     Only the driver has one started, so none was where the container ended before the driver began; nor where its shim
-    gave up. Times are whole seconds: one that ended in the second in which the driver began may have played where it
-    was killed for memory, which is all that a program can do to its shim.
+    gave up. Times are whole seconds, so one that ended in the second in which the driver began may have played: a
+    program can have its shim killed for memory, and can send it SIGTERM. Killed otherwise it was from outside, since
+    the kernel takes no SIGKILL for PID 1 from within.
     """
     candidate, task = pod.container(CANDIDATE), pod.container(TASK)
     if candidate is None or candidate.finished_at is None or not ended_by_itself(pod, candidate):
@@ -246,7 +248,7 @@ def never_played(pod: PodRecord) -> bool:
     if candidate.exit_code == _GAVE_UP or task is None or task.started_at is None:
         return True
     if candidate.finished_at == task.started_at:
-        return candidate.reason != "OOMKilled"
+        return candidate.exit_code == _KILLED and candidate.reason != "OOMKilled"
     return candidate.finished_at < task.started_at
 
 

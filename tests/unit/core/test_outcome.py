@@ -93,6 +93,11 @@ FACTS = [
         2, "verdict", "OOMKilled",
     ),
     Fact(
+        "its container was ended by SIGTERM in that second, which a program can send to it",
+        pod(None, terminated("candidate", 143, at=10), terminated("task", 1, at=15)),
+        3, "verdict", "ShimLost",
+    ),
+    Fact(
         "its container was killed otherwise in that second",
         pod(
             None, terminated("candidate", 137, at=10),
