@@ -116,7 +116,9 @@ def is_whole(kubectl: Kubectl, namespace: str, name: str) -> None:
     assert status["attempts"]["total"] == SUPPORT_CASES
     assert status["score"] == "0.35"
     assert condition(status, "Complete") == "True"
-    assert kubectl.pods_of(namespace, name) == []
+    kubectl.until(
+        lambda: kubectl.pods_of(namespace, name) == [], 60, lambda: f"pods stay: {kubectl.pods_of(namespace, name)}"
+    )
 
 
 def seconds_until_another_leads(kubectl: Kubectl, first: str, since: float) -> float:
