@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 from support.kubectl import Kubectl, condition, evalrun
+from support.offers import image_of
 from support.scripted import scripted_models
 
 GAMES = {"name": "agentbench-dcg", "params": {"test_time": 1}}
@@ -18,8 +18,7 @@ PUZZLES = {"name": "agentbench-ltp", "params": {"indices": [0, 21]}, "models": J
 
 @pytest.fixture(scope="module", autouse=True)
 def _models(kubectl: Kubectl) -> Iterator[None]:
-    text = kubectl.get("configmap", "casewarden-system", "casewarden-catalogue")["data"]["catalogue.yaml"]
-    with scripted_models(kubectl, str(yaml.safe_load(text)["images"]["python"])):
+    with scripted_models(kubectl, image_of(kubectl, "python")):
         yield
 
 

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from support import dataset_pack
 from support.kubectl import Kubectl, evalrun, workspace
+from support.offers import offering
 
-SYSTEM = "casewarden-system"
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "agentbench-task"
 BOOT = """\
 import base64, json, pathlib, sys, zlib
@@ -56,33 +55,26 @@ def archive() -> bytes:
 @pytest.fixture(scope="module")
 def tasks(kubectl: Kubectl) -> Iterator[None]:
     """The release with two more tasks."""
-    before = kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"]
-    catalogue = yaml.safe_load(before)
-    image = catalogue["tasks"]["durable-kv"]["image"]
-    kept = {"volume": {"configMap": {"name": "words"}}, "path": "words.tar.xz"}
-    catalogue["tasks"]["virtual-task"] = {
-        "image": image,
-        "command": command("virtual_pack:PACK", EXAMPLE / "virtual_task.py", EXAMPLE / "virtual_pack.py"),
-    }
-    catalogue["tasks"]["words"] = {
-        "image": image,
-        "command": command("dataset_pack:PACK", Path(dataset_pack.__file__)),
-        "datasets": {
-            "words": kept,
-            "tampered": {**kept, "sha256": "0" * 64},
-            "missing": {**kept, "volume": {"configMap": {"name": "no-such-words"}}},
-        },
-    }
-    offer(kubectl, yaml.safe_dump(catalogue))
-    yield
-    offer(kubectl, before)
 
+    def add(catalogue: dict[str, Any]) -> None:
+        image = catalogue["tasks"]["durable-kv"]["image"]
+        kept = {"volume": {"configMap": {"name": "words"}}, "path": "words.tar.xz"}
+        catalogue["tasks"]["virtual-task"] = {
+            "image": image,
+            "command": command("virtual_pack:PACK", EXAMPLE / "virtual_task.py", EXAMPLE / "virtual_pack.py"),
+        }
+        catalogue["tasks"]["words"] = {
+            "image": image,
+            "command": command("dataset_pack:PACK", Path(dataset_pack.__file__)),
+            "datasets": {
+                "words": kept,
+                "tampered": {**kept, "sha256": "0" * 64},
+                "missing": {**kept, "volume": {"configMap": {"name": "no-such-words"}}},
+            },
+        }
 
-def offer(kubectl: Kubectl, catalogue: str) -> None:
-    patch = json.dumps({"data": {"catalogue.yaml": catalogue}})
-    kubectl("patch", "configmap", "casewarden-catalogue", "-n", SYSTEM, "--type", "merge", "-p", patch)
-    kubectl("rollout", "restart", "deployment/casewarden-operator", "-n", SYSTEM)
-    kubectl("rollout", "status", "deployment/casewarden-operator", "-n", SYSTEM, "--timeout", "120s", seconds=150)
+    with offering(kubectl, add):
+        yield
 
 
 def program(name: str) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import yaml
 from support import judged_pack, model_clients
 from support.kubectl import Kubectl, condition, evalrun, message, reason, workspace
+from support.offers import SYSTEM, image_of, offering
 from support.scripted import MODELS, scripted_models
-from support.shipped_pack import SYSTEM, command_of, offer
+from support.shipped_pack import command_of
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 Stats = Callable[[], dict[str, Any]]
@@ -22,21 +22,19 @@ ONE = {"select": {"families": ["route-open-ticket"]}, "retries": {"environment":
 
 @pytest.fixture(scope="module")
 def python_image(kubectl: Kubectl) -> str:
-    text = kubectl.get("configmap", "casewarden-system", "casewarden-catalogue")["data"]["catalogue.yaml"]
-    return str(yaml.safe_load(text)["images"]["python"])
+    return image_of(kubectl, "python")
 
 
 @pytest.fixture(scope="module")
 def models(kubectl: Kubectl, python_image: str) -> Iterator[Stats]:
     """The scripted model's own count, and beside it a task that asks a judge."""
-    before = kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"]
-    catalogue = yaml.safe_load(before)
-    task = catalogue["tasks"]["durable-kv"]["image"]
-    catalogue["tasks"]["judged"] = {"image": task, "command": command_of(judged_pack)}
-    with scripted_models(kubectl, python_image) as stats:
-        offer(kubectl, yaml.safe_dump(catalogue))
+
+    def add(catalogue: dict[str, Any]) -> None:
+        image = catalogue["tasks"]["durable-kv"]["image"]
+        catalogue["tasks"]["judged"] = {"image": image, "command": command_of(judged_pack)}
+
+    with scripted_models(kubectl, python_image) as stats, offering(kubectl, add):
         yield stats
-        offer(kubectl, before)
 
 
 def a_run(namespace: str, name: str, candidate: dict[str, Any], **spec: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from support.kubectl import Kubectl
 
-__all__ = ["offering"]
+__all__ = ["SYSTEM", "image_of", "offering"]
 
 SYSTEM = "casewarden-system"
 
@@ -18,7 +18,7 @@ SYSTEM = "casewarden-system"
 @contextlib.contextmanager
 def offering(kubectl: Kubectl, change: Callable[[dict[str, Any]], None]) -> Iterator[dict[str, Any]]:
     """Let ``change`` alter the catalogue in place, which is put back at the end; the catalogue as it is then."""
-    before = kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"]
+    before = _offered(kubectl)
     catalogue = yaml.safe_load(before)
     change(catalogue)
     _offer(kubectl, yaml.safe_dump(catalogue))
@@ -26,6 +26,15 @@ def offering(kubectl: Kubectl, change: Callable[[dict[str, Any]], None]) -> Iter
         yield catalogue
     finally:
         _offer(kubectl, before)
+
+
+def image_of(kubectl: Kubectl, alias: str) -> str:
+    """What the catalogue has for an alias."""
+    return str(yaml.safe_load(_offered(kubectl))["images"][alias])
+
+
+def _offered(kubectl: Kubectl) -> str:
+    return str(kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"])
 
 
 def _offer(kubectl: Kubectl, catalogue: str) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 from support.agentbench_data import packed
 from support.kubectl import Kubectl, condition, evalrun, message
+from support.offers import offering
 
-SYSTEM = "casewarden-system"
 TASK = "agentbench-os"
 
 
@@ -28,25 +26,17 @@ def dev(kubectl: Kubectl, module_namespace: str) -> Iterator[str]:
             "binaryData": {"agentbench.tar.xz": base64.b64encode(packed("data/os_interaction")).decode()},
         }
     )
-    before = kubectl.get("configmap", SYSTEM, "casewarden-catalogue")["data"]["catalogue.yaml"]
-    catalogue = yaml.safe_load(before)
-    archive = {"volume": {"configMap": {"name": "agentbench"}}, "path": "agentbench.tar.xz"}
-    catalogue["tasks"][TASK]["datasets"] = {
-        "agentbench": archive,
-        "another": {**archive, "sha256": "0" * 64},
-        "missing": {**archive, "volume": {"configMap": {"name": "no-such"}}},
-    }
-    offer(kubectl, yaml.safe_dump(catalogue))
-    yield module_namespace
-    offer(kubectl, before)
 
+    def add(catalogue: dict[str, Any]) -> None:
+        archive = {"volume": {"configMap": {"name": "agentbench"}}, "path": "agentbench.tar.xz"}
+        catalogue["tasks"][TASK]["datasets"] = {
+            "agentbench": archive,
+            "another": {**archive, "sha256": "0" * 64},
+            "missing": {**archive, "volume": {"configMap": {"name": "no-such"}}},
+        }
 
-def offer(kubectl: Kubectl, catalogue: str) -> None:
-    """Give the operator another catalogue, which it reads at its start."""
-    patch = json.dumps({"data": {"catalogue.yaml": catalogue}})
-    kubectl("patch", "configmap", "casewarden-catalogue", "-n", SYSTEM, "--type", "merge", "-p", patch)
-    kubectl("rollout", "restart", "deployment/casewarden-operator", "-n", SYSTEM)
-    kubectl("rollout", "status", "deployment/casewarden-operator", "-n", SYSTEM, "--timeout", "120s", seconds=150)
+    with offering(kubectl, add):
+        yield module_namespace
 
 
 def run(namespace: str, name: str, control: str = "reference", **params: Any) -> dict[str, Any]:
