@@ -6,6 +6,7 @@ digests are in the score document, and by that in the run's root digest.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,6 +21,8 @@ from casewarden_sdk.canonical import canonical, sha256_bytes
 
 __all__ = ["FILES", "Place", "assessed_lines", "outcome_row", "own_files", "own_score", "places", "read_aggregate"]
 
+# What a status can hold; the API server refuses any other, and such a run would never end.
+_SCORE: Final = re.compile(r"0(\.[0-9]{1,8})?|1(\.0{1,8})?")
 FILES: Final = ("overall.json", "runs.jsonl", "error.jsonl")
 
 
@@ -93,6 +96,8 @@ def read_aggregate(document: Any) -> tuple[str | None, dict[str, Any]]:
     score, overall = document["score"], document["overall"]
     if not isinstance(overall, dict) or not (score is None or isinstance(score, str)):
         raise ValueError("the task's aggregate must answer with a score as a text, and overall as an object")
+    if score is not None and _SCORE.fullmatch(score) is None:
+        raise ValueError(f"the task's aggregate has the score {score[:40]!r}: a score is a decimal from 0 to 1")
     return score, overall
 
 
