@@ -2,6 +2,7 @@ task = observe()["task"]
 answer({"tool": "get_ticket", "arguments": {"ticket_id": task["ticket_id"]}})
 observe()
 say("TRIED to be rolled again")
+time.sleep(0.5)  # the shim passes it on before it is ended
 try:
     open("/dev/termination-log", "w").write("StoreUnavailable")
 except OSError:
