@@ -6,6 +6,7 @@ are compiled once. A built program is used only while its own hash is the one th
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
@@ -138,11 +139,19 @@ def ensure(group: Group) -> Path:
     """The folder with the group's programs; built if they are not there, and built anew if they are damaged."""
     go_path, go_version = go()
     folder = cache_root() / "programs" / f"{group.name}-{key_of(group.source, group.targets, go_version)}"
-    why = damage(folder)
-    if why is None:
-        return folder
+    if damage(folder) is not None:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        # One build at a time: a second one would take half of the machine from the first, and its folder from under it.
+        with (folder.parent / f"{group.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            why = damage(folder)
+            if why is not None:
+                _build(group, folder, go_path, why)
+    return folder
+
+
+def _build(group: Group, folder: Path, go_path: str, why: str) -> None:
     log = cache_root() / "programs" / f"{group.name}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     say(
         f"building the {group.name} programs from source ({why}); with empty caches this takes some minutes; log: {log}"
@@ -167,9 +176,4 @@ def ensure(group: Group) -> Path:
             (output / name).symlink_to(program)
         write_manifest(output)
         shutil.rmtree(folder, ignore_errors=True)
-        try:
-            output.rename(folder)
-        except OSError:  # another process built the same at the same time
-            if damage(folder) is not None:
-                raise
-    return folder
+        output.rename(folder)
