@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 from casewarden.api.names import AUDIENCE, READER_ACCOUNT, grade_pod_name
 from casewarden.api.podtemplate import PodTemplate
 from casewarden.core import containers as c
-from casewarden.core import datasets as data
 from casewarden.core.network import Owner
+from casewarden.core.verb_container import verb_container, verb_volumes
 from casewarden_sdk.canonical import canonical
 
 __all__ = ["FETCH", "GRADE", "GRADE_AGAIN", "GradeContext", "grade_pod"]
@@ -25,7 +25,6 @@ FETCH: Final = "fetch"
 GRADE: Final = "grade"
 GRADE_AGAIN: Final = "grade-again"
 _RECORDS_MIB: Final = 2048
-_TMP_MIB: Final = 64
 _FETCH_UID: Final = 65530
 _RECORDS: Final = "/records/records.jsonl.gz"
 
@@ -77,8 +76,7 @@ def grade_pod(context: GradeContext, attempt: int) -> Manifest:
             "volumes": [
                 {"name": "records", "emptyDir": {"sizeLimit": f"{_RECORDS_MIB}Mi"}},
                 {"name": "token", "projected": {"sources": [{"serviceAccountToken": source}]}},
-                *(c.memory_volume(f"{name}-tmp", _TMP_MIB) for name in (FETCH, GRADE, GRADE_AGAIN)),
-                *data.volumes(context.datasets, context.params),
+                *verb_volumes(context, (FETCH, GRADE, GRADE_AGAIN)),
             ],
         },
     }
@@ -122,24 +120,11 @@ def _fetch(context: GradeContext) -> Manifest:
 
 
 def _grade(context: GradeContext, name: str) -> Manifest:
-    run = {"command": c.command((*context.task_command, "grade"))} if context.task_command else {"args": ["grade"]}
-    template = context.template.task
-    default = c.resources(cpu="50m", memory="64Mi", memory_limit="512Mi")
-    return {
-        "name": name,
-        "image": context.task_image,
-        "imagePullPolicy": "IfNotPresent",
-        **run,
-        "env": [
-            c.env("CASEWARDEN_GRADE", canonical({"records": _RECORDS, "mutants": context.mutants})),
-            *data.environment(context.datasets),
-        ],
-        "resources": c.override(default, template.resources if template else None),
-        "securityContext": c.restricted(c.TASK_UID),
-        "terminationMessagePolicy": "File",
-        "volumeMounts": [
-            c.mount("records", "/records", read_only=True),
-            c.mount(f"{name}-tmp", "/tmp"),  # noqa: S108
-            *data.mounts(context.datasets, context.params),
-        ],
-    }
+    asked = {"records": _RECORDS, "mutants": context.mutants}
+    return verb_container(
+        context,
+        "grade",
+        name,
+        env=c.env("CASEWARDEN_GRADE", canonical(asked)),
+        mounts=[c.mount("records", "/records", read_only=True)],
+    )

@@ -9,8 +9,8 @@ from typing import Any, Final
 from casewarden.api.names import plan_pod_name
 from casewarden.api.podtemplate import PodTemplate
 from casewarden.core import containers as c
-from casewarden.core import datasets as data
 from casewarden.core.network import Owner
+from casewarden.core.verb_container import verb_container, verb_volumes
 from casewarden_sdk.canonical import canonical
 
 __all__ = ["PLAN", "PLAN_AGAIN", "PlanContext", "plan_pod"]
@@ -18,7 +18,6 @@ __all__ = ["PLAN", "PLAN_AGAIN", "PlanContext", "plan_pod"]
 Manifest = dict[str, Any]
 PLAN: Final = "plan"
 PLAN_AGAIN: Final = "plan-again"
-_TMP_MIB: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +57,11 @@ def plan_pod(context: PlanContext, attempt: int) -> Manifest:
             "hostname": "plan",
             "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
             "containers": [_container(context, PLAN), _container(context, PLAN_AGAIN)],
-            "volumes": [
-                *(c.memory_volume(f"{name}-tmp", _TMP_MIB) for name in (PLAN, PLAN_AGAIN)),
-                *data.volumes(context.datasets, context.params),
-            ],
+            "volumes": verb_volumes(context, (PLAN, PLAN_AGAIN)),
         },
     }
 
 
 def _container(context: PlanContext, name: str) -> Manifest:
     asked = {"seeds": list(context.seeds), "params": dict(context.params), "families": list(context.families)}
-    run = {"command": c.command((*context.task_command, "plan"))} if context.task_command else {"args": ["plan"]}
-    template = context.template.task
-    default = c.resources(cpu="50m", memory="64Mi", memory_limit="512Mi")
-    return {
-        "name": name,
-        "image": context.task_image,
-        "imagePullPolicy": "IfNotPresent",
-        **run,
-        "env": [c.env("CASEWARDEN_PLAN", canonical(asked)), *data.environment(context.datasets)],
-        "resources": c.override(default, template.resources if template else None),
-        "securityContext": c.restricted(c.TASK_UID),
-        "terminationMessagePolicy": "File",
-        "volumeMounts": [
-            c.mount(f"{name}-tmp", "/tmp"),  # noqa: S108
-            *data.mounts(context.datasets, context.params),
-        ],
-    }
+    return verb_container(context, "plan", name, env=c.env("CASEWARDEN_PLAN", canonical(asked)))
