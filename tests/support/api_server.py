@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,18 +11,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from support.kubectl import Kubectl
+from support.ports import free_port
 
 from devkit import programs
 
-__all__ = ["api_server", "free_port", "kubeconfig_of"]
+__all__ = ["api_server", "kubeconfig_of"]
 
 _SECONDS = 120.0
-
-
-def free_port() -> int:
-    """Return a port of this machine that nobody has now."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def kubeconfig_of(file: Path, port: int, token: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from aiohttp import ClientSession
 from aiohttp.test_utils import TestServer
 from support.fake_models import FakeModels
+from support.ports import free_port
 from support.relay import OPERATOR
 
 from casewarden.adapters.stores.memory import MemoryStore
@@ -21,14 +21,7 @@ from casewarden.core.model import AttemptKey, CaseKey
 from casewarden.relay.app import make_app
 from casewarden.relay.auth import Identity, StaticReviewer
 
-__all__ = ["ModelBench", "free_port", "model_bench"]
-
-
-def free_port() -> int:
-    """Return a port that nobody has now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+__all__ = ["ModelBench", "model_bench"]
 
 
 @dataclass

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from support.models import ModelBench, free_port, model_bench
+from support.models import ModelBench, model_bench
+from support.ports import free_port
 from support.recorder import Bench, recording
 
 from casewarden_sdk.contract import Case

@@ -18,11 +18,12 @@ from typing import Any
 
 import pytest
 import yaml
-from support.api_server import api_server, free_port, kubeconfig_of
+from support.api_server import api_server, kubeconfig_of
 from support.chart_values import combinations
 from support.helm import Helm
 from support.kubectl import Kubectl
 from support.pages import COMMANDS, INLINE, ON_A_CLUSTER
+from support.ports import free_port
 
 from devkit import programs
 

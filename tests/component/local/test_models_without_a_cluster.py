@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.fake_models import FakeModels
-from support.models import free_port
+from support.ports import free_port
 
 from casewarden.adapters.stores.zstd import decompress
 from casewarden.core.policies import retry

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 from prometheus_client import generate_latest, start_http_server
+from support.ports import free_port
 from support.prometheus import RULES, Prometheus, alerts, inputs, panel_expressions, promtool, scraping
 
 from casewarden.adapters.metrics import DEFINITIONS, PrometheusMetrics
@@ -187,11 +187,6 @@ def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
         mover.join()
         for server in servers:
             server.shutdown()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]  # type: ignore[no-any-return]
 
 
 def test_every_panel_has_data(watching: Prometheus) -> None:

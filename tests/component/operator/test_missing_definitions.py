@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from copy import deepcopy
@@ -13,6 +12,7 @@ from typing import Any
 import aiohttp
 import pytest
 from aiohttp import web
+from support.ports import free_port
 
 from casewarden.adapters.kube.connection import Connection
 from casewarden.api.schema import CRDS
@@ -50,11 +50,6 @@ async def api() -> AsyncIterator[tuple[Api, Connection]]:
     host, port = runner.addresses[0][:2]
     yield api, Connection(f"http://{host}:{port}")
     await runner.cleanup()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 async def page(port: int, path: str) -> tuple[int, str]:
