@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.cluster import JOBS, Bench, a_bench, until
+from bench.cpu import Shares
 from casewarden.ports.kube import NotFound
 from devkit import kwok, namespaces
 from devkit.settings import REPOSITORY, Cluster
@@ -53,11 +54,15 @@ async def _kwok(cases: int) -> Figures:
 
 async def _measure(bench: Bench, cases: int, folder: Path) -> Figures:
     template = folder / "pod.json"
+    shares = Shares(bench.settings)
     ours = await _ours(bench, cases, folder, template)
+    took = shares.now()
     async with _limited(bench.settings, *STOCK):
         stock = await _job(bench, cases, "stock", template)
     async with _limited(bench.settings, *RAISED):
+        shares = Shares(bench.settings)
         raised = await _job(bench, cases, "raised", template)
+        raised_took = shares.now()
     rate = cases / ours["seconds"]
     return {
         "cases": cases,
@@ -73,6 +78,8 @@ async def _measure(bench: Bench, cases: int, folder: Path) -> Figures:
         "requests": ours["requests"],
         "start_cpu_s": ours["start_cpu_s"],
         "peak_mib": ours["peak_mib"],
+        "shares": took,
+        "job_raised_shares": raised_took,
     }
 
 
