@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import json
 import logging
 import zlib
 from collections.abc import Mapping
 from typing import Any, Final
 
 from casewarden.api.reasons import RunReason
-from casewarden.controller.ended import Ended
+from casewarden.controller.ended import Ended, guarded
 from casewarden.controller.hands import Hands
 from casewarden.controller.plans import LOG_BYTES
 from casewarden.controller.services import Services
@@ -23,11 +22,13 @@ from casewarden.controller.state import RunState
 from casewarden.core import facts
 from casewarden.core.agentbench import assessed_lines, outcome_row, own_files, own_score, places, read_aggregate
 from casewarden.core.aggregate_pod import AGGREGATE, aggregate_pod
+from casewarden.core.bundle_check import strict_json
 from casewarden.core.model import CaseKey, LedgerRow, PodRecord
 from casewarden.core.policies.pending import pending
+from casewarden.core.run_conditions import Why
 from casewarden.core.scoring import OwnScore
 from casewarden.core.tally import tally
-from casewarden.ports.kube import CONFIG_MAPS, PODS, AlreadyExists, Conflict, NotFound
+from casewarden.ports.kube import CONFIG_MAPS, PODS, AlreadyExists, Conflict, Forbidden, Kind, Manifest, NotFound
 from casewarden_sdk.aggregate import read_aggregate_lines
 from casewarden_sdk.canonical import sha256_bytes
 
@@ -40,6 +41,7 @@ _PART_BYTES: Final = 700 << 10
 # Of all outputs with their histories, as JSON; the operator holds them once.
 _MOST_BYTES: Final = 96 << 20
 _LOOK_SECONDS: Final = 10.0
+_QUOTA_SECONDS: Final = 5.0
 
 
 def _as_it_is(archive: bytes, limit: int) -> bytes:
@@ -65,7 +67,7 @@ class Aggregating:
         lines = assessed_lines(rows)
         if len(lines) > _MOST_BYTES:
             raise self._failed(f"the outputs of all cases have {len(lines)} bytes; {_MOST_BYTES} is the most")
-        score, overall = await self._ask(zlib.compress(lines, 6))
+        score, overall = await self._ask(zlib.compress(lines, 6), bool(lines))
         files = own_files(rows, overall)
         for name, data in files.items():
             await self._hands.evidence(lambda name=name, data=data: self._put(name, data))  # type: ignore[misc]
@@ -98,7 +100,7 @@ class Aggregating:
 
         return await self._hands.evidence(all_rows)
 
-    async def _ask(self, packed: bytes) -> tuple[str | None, dict[str, Any]]:
+    async def _ask(self, packed: bytes, any_assessed: bool) -> tuple[str | None, dict[str, Any]]:
         why = ""
         try:
             for attempt in range(1, _TRIES + 1):
@@ -110,7 +112,7 @@ class Aggregating:
                 if ended.exit_code != 0:
                     said = ended.message.strip() or ended.reason or "it said nothing"
                     raise self._failed(f"the task's aggregate ended with exit code {ended.exit_code}: {said[-400:]}")
-                return await self._read(pod, ended.message)
+                return await self._read(pod, ended.message, any_assessed)
             raise self._failed(f"the task's aggregate came to nothing in {_TRIES} tries: {why}")
         finally:
             await self._clear()
@@ -137,7 +139,7 @@ class Aggregating:
 
     async def _created(self, packed: bytes, attempt: int) -> str:
         """Create the pod, then its input, which goes with it: the operator deletes no ConfigMaps."""
-        api, run, context = self._services.api, self._state.run, self._state.context
+        run, context = self._state.run, self._state.context
         assert context is not None
         parts = [packed[start : start + _PART_BYTES] for start in range(0, len(packed), _PART_BYTES)]
         bodies = [
@@ -151,25 +153,38 @@ class Aggregating:
         ]
         manifest = aggregate_pod(context, [body["metadata"]["name"] for body in bodies], attempt)
         name = str(manifest["metadata"]["name"])
-        try:
-            pod = await api.create(PODS, run.namespace, manifest)
-        except AlreadyExists:
-            self._services.poke()
-            pod = await api.get(PODS, run.namespace, name)
+        pod = await self._make(PODS, manifest)
         owner = {"apiVersion": "v1", "kind": "Pod", "name": name, "uid": pod["metadata"]["uid"]}
         for body in bodies:
             body["metadata"]["ownerReferences"] = [owner]
-            with contextlib.suppress(AlreadyExists):
-                await api.create(CONFIG_MAPS, run.namespace, body)
+            await self._make(CONFIG_MAPS, body)
         return name
 
-    async def _read(self, pod: PodRecord, message: str) -> tuple[str | None, dict[str, Any]]:
+    async def _make(self, kind: Kind, body: Manifest) -> Manifest:
+        """Create an object, or take the one that is there; a quota that is spent is waited for, as a pod's start is."""
+        api, namespace, now = self._services.api, self._state.run.namespace, self._services.clock.now
+        give_up = now() + self._hands.policy().pending_seconds
+        while True:
+            try:
+                made = await guarded(api.create(kind, namespace, body))
+                self._state.wait = None
+                return made
+            except AlreadyExists:
+                self._services.poke()
+                return await api.get(kind, namespace, str(body["metadata"]["name"]))
+            except Forbidden as error:
+                if now() >= give_up:
+                    raise self._failed(f"there is no room for what it needs: {error.message}") from None
+                self._state.wait = Why(RunReason.QUOTA_EXCEEDED, error.message)
+            await self._hands.rest(now() + _QUOTA_SECONDS)
+
+    async def _read(self, pod: PodRecord, message: str, any_assessed: bool) -> tuple[str | None, dict[str, Any]]:
         text = await self._services.api.pod_log(pod.namespace, pod.name, AGGREGATE, LOG_BYTES)
         try:
             made = read_aggregate_lines(text.decode("utf-8", "replace").splitlines())
-            if sha256_bytes(made.encode("ascii")) != json.loads(message).get("sha256"):
+            if sha256_bytes(made.encode("ascii")) != strict_json(message.encode()).get("sha256"):
                 raise ValueError("what was read has not the digest that the pod told")
-            return read_aggregate(json.loads(made))
+            return read_aggregate(strict_json(made.encode()), any_assessed=any_assessed)
         except (ValueError, AttributeError) as error:
             raise self._failed(f"what the task's aggregate wrote cannot be read: {error}") from None
 

@@ -19,11 +19,11 @@ from casewarden.api.plan import PlanControl
 from casewarden.api.reasons import RunReason
 from casewarden.controller.audit_share import AuditShare
 from casewarden.controller.closing import open_evidence
-from casewarden.controller.ended import Abandoned, Ended
+from casewarden.controller.ended import Abandoned, Ended, guarded
 from casewarden.controller.grading import Grading
 from casewarden.controller.planning import Planning
 from casewarden.controller.plans import load_plan
-from casewarden.controller.preparing import guarded, task_of
+from casewarden.controller.preparing import task_of
 from casewarden.controller.run_task import RunTask, is_finished
 from casewarden.controller.services import Services
 from casewarden.core import facts

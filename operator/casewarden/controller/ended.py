@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from typing import TypeVar
+
 from casewarden.api.reasons import RunReason
 from casewarden.core.model import FinishRun
 from casewarden.core.run_conditions import Why
+from casewarden.ports.kube import Forbidden, Invalid, NotFound
 
-__all__ = ["Abandoned", "Ended"]
+__all__ = ["Abandoned", "Ended", "guarded"]
+
+T = TypeVar("T")
 
 
 class Ended(Exception):
@@ -34,3 +40,21 @@ class Ended(Exception):
 
 class Abandoned(Exception):
     """The namespace is going: nothing is written any more, and nothing needs to be."""
+
+
+async def guarded(work: Awaitable[T]) -> T:
+    """Let what the API server refuses for good end the run, in its own words."""
+    try:
+        return await work
+    except Invalid as error:
+        raise Ended.failed(RunReason.REFUSED, f"the API server refuses: {error.message}") from None
+    except Forbidden as error:
+        if error.is_terminating:
+            raise Abandoned(error.message) from None
+        if error.is_quota:
+            raise
+        raise Ended.failed(RunReason.REFUSED, f"the API server refuses: {error.message}") from None
+    except NotFound as error:
+        if error.message.startswith("namespaces "):
+            raise Abandoned(error.message) from None
+        raise

@@ -5,9 +5,6 @@ Each part looks first at what an earlier operator has left, so that nothing is d
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import TypeVar
-
 from casewarden.api.catalogue import Catalogue, CatalogueTask
 from casewarden.api.evalrun import EvalRun, EvalRunSpec
 from casewarden.api.manifest import ManifestError, parse
@@ -16,7 +13,7 @@ from casewarden.api.reasons import RunReason
 from casewarden.controller.baseline import find_baseline
 from casewarden.controller.bootstrap import bootstrap
 from casewarden.controller.closing import open_evidence
-from casewarden.controller.ended import Abandoned, Ended
+from casewarden.controller.ended import Ended, guarded
 from casewarden.controller.gate import pass_gate
 from casewarden.controller.hands import Hands
 from casewarden.controller.parentage import find_parent, shared_plan
@@ -31,11 +28,8 @@ from casewarden.core.run_conditions import Why
 from casewarden.core.seeds import ENTROPY_BYTES, draw_seeds
 from casewarden.core.tally import plan_facts
 from casewarden.core.validate import check_plan, check_spec, summary
-from casewarden.ports.kube import Forbidden, Invalid, NotFound
 
-__all__ = ["guarded", "prepare", "task_of"]
-
-T = TypeVar("T")
+__all__ = ["prepare", "task_of"]
 
 
 async def prepare(services: Services, state: RunState, hands: Hands) -> None:
@@ -145,21 +139,3 @@ async def _describe(
     state.context = context_of(state.run, spec, kept.plan, kept.resolved, services.catalogue, snapshot, address)
     state.candidate_fingerprint = candidate_digest(spec, kept.plan, snapshot)
     state.conditions_fingerprint = conditions_digest(state.context)
-
-
-async def guarded(work: Awaitable[T]) -> T:
-    """Let what the API server refuses for good end the run, in its own words."""
-    try:
-        return await work
-    except Invalid as error:
-        raise Ended.failed(RunReason.REFUSED, f"the API server refuses: {error.message}") from None
-    except Forbidden as error:
-        if error.is_terminating:
-            raise Abandoned(error.message) from None
-        if error.is_quota:
-            raise
-        raise Ended.failed(RunReason.REFUSED, f"the API server refuses: {error.message}") from None
-    except NotFound as error:
-        if error.message.startswith("namespaces "):
-            raise Abandoned(error.message) from None
-        raise

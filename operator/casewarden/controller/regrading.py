@@ -13,7 +13,7 @@ from casewarden.api.evalrun import EvalRun, EvalRunSpec
 from casewarden.api.manifest import ManifestError, parse
 from casewarden.api.plan import Plan
 from casewarden.api.reasons import RunReason
-from casewarden.controller.ended import Ended
+from casewarden.controller.ended import Ended, guarded
 from casewarden.controller.grading import Grading
 from casewarden.controller.hands import Hands
 from casewarden.controller.ledger import LedgerBroken, LedgerMoved
@@ -144,7 +144,7 @@ async def _grade(services: Services, state: RunState, hands: Hands) -> Any:
     if not any(row.kind == "verdict" and row.digest is not None for row in original.rows):
         return original.rows
     grading = Grading(services, state, hands, resolved, [(original.uid, original.digest)])
-    grades = await grading.grade()
+    grades = await guarded(grading.grade())
     if grades.grader != plan.plan.fingerprints.grader:
         message = f"the grader {grades.grader} is not the one that was planned, {plan.plan.fingerprints.grader}"
         raise Ended.failed(RunReason.GRADING_FAILED, message)

@@ -89,8 +89,11 @@ def assessed_lines(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return "".join(f"{canonical(row)}\n" for row in counted).encode("ascii")
 
 
-def read_aggregate(document: Any) -> tuple[str | None, dict[str, Any]]:
-    """Return the score and ``overall.json`` in an answer of the verb ``aggregate``; ``ValueError`` for what is none."""
+def read_aggregate(document: Any, *, any_assessed: bool) -> tuple[str | None, dict[str, Any]]:
+    """Return the score and ``overall.json`` in an answer of the verb ``aggregate``; ``ValueError`` for what is none.
+
+    The score may be absent only where no case was assessed: an absent one is never shown as 0.
+    """
     if not isinstance(document, Mapping) or set(document) != {"score", "overall"}:
         raise ValueError("the task's aggregate must answer with score and overall, and nothing else")
     score, overall = document["score"], document["overall"]
@@ -98,6 +101,10 @@ def read_aggregate(document: Any) -> tuple[str | None, dict[str, Any]]:
         raise ValueError("the task's aggregate must answer with a score as a text, and overall as an object")
     if score is not None and _SCORE.fullmatch(score) is None:
         raise ValueError(f"the task's aggregate has the score {score[:40]!r}: a score is a decimal from 0 to 1")
+    if score is None and any_assessed:
+        raise ValueError(
+            "the task's aggregate has no score for cases that were assessed: answer with a decimal"
+        )
     return score, overall
 
 
@@ -108,7 +115,7 @@ def own_files(rows: Sequence[Mapping[str, Any]], overall: Mapping[str, Any]) -> 
 
 def own_score(score: str | None, files: Mapping[str, bytes]) -> OwnScore:
     """Return what the score document is to hold."""
-    return OwnScore(score or "0", {name: sha256_bytes(data) for name, data in sorted(files.items())})
+    return OwnScore(score, {name: sha256_bytes(data) for name, data in sorted(files.items())})
 
 
 def _document(files: Mapping[str, bytes], name: str) -> Any:

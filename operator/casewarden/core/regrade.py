@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from casewarden.api.evalrun import EvalRunSpec
 from casewarden.api.plan import Plan
-from casewarden.core.agentbench import own_score
+from casewarden.core.agentbench import own_score, read_aggregate
 from casewarden.core.bundle_check import SEALED_ERROR_BYTES, Decompress, read_bundle, strict_json
 from casewarden.core.evidence import PLAN, RESULTS, RUN, EvidenceKey, row_of_result
 from casewarden.core.fingerprints import task_name
@@ -113,8 +113,9 @@ def regrade_run(
             for row in outcomes(read, paths, decompress, plan, spec, rows)
             if (key := CaseKey(row["seed"], row["case_id"], row["repeat"])) in results
         ]
-        answered = reaggregate([row for row in made if row["status"] != "environment_error"])
-        score = with_own(score, own_score(answered["score"], {}))
+        assessed = [row for row in made if row["status"] != "environment_error"]
+        own, _ = read_aggregate(reaggregate(assessed), any_assessed=bool(assessed))
+        score = with_own(score, own_score(own, {}))
     return Regraded(graded, kept, changes, run["score"], score.to_json())
 
 

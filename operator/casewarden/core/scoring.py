@@ -159,9 +159,12 @@ def _dimension(weight: Decimal, passed: int, assessed: int, total: int) -> Dimen
 
 @dataclass(frozen=True, slots=True)
 class OwnScore:
-    """What a pack's own rule made of a run: its score, a decimal, and the digests of the files that it wrote."""
+    """What a pack's own rule made of a run: its score, a decimal, and the digests of the files that it wrote.
 
-    score: str
+    Where no case was assessed there is no score.
+    """
+
+    score: str | None
     files: Mapping[str, str]
 
 
@@ -175,7 +178,7 @@ def with_own(score: Score, own: OwnScore | None) -> Score:
     """Return a score of a pack's own rule with what the pack made of it; valid when every case was assessed."""
     if own is None:
         return score
-    valid = score.total > 0 and score.assessed == score.total
+    valid = own.score is not None and score.total > 0 and score.assessed == score.total
     return replace(
         score,
         valid=valid,

@@ -102,7 +102,7 @@ def _checked(
     plan: Plan,
     result: Verification,
     reaggregate: Reaggregate | None,
-) -> str:
+) -> str | None:
     assessed = [row for row in rows if row["status"] != "environment_error"]
     outputs = [TaskOutput.parse_obj(row["output"] or missing_output(row["index"])) for row in assessed]
     wanted = overall_document(outputs, overall["custom"])
@@ -114,5 +114,5 @@ def _checked(
         if not canonical_equal(again, overall):
             result.add(FILES[0], f"the task's own rule makes {again!r} of the bundles")
     if not assessed:
-        return "0"
+        return None
     return score_of(overall.get("passes") or [overall["custom"]], plan.score or "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 from casewarden.adapters.stores.zstd import decompress
 from casewarden.api.reasons import RunReason
 from casewarden.core.agentbench import assessed_lines, outcome_row, own_files, own_score, places, read_aggregate
+from casewarden.core.bundle_check import strict_json
 from casewarden.core.evidence import EvidenceKey, parse_evidence_key, run_key
 from casewarden.core.model import CaseKey, LedgerRow
 from casewarden.core.run_conditions import Why
@@ -70,7 +70,7 @@ async def _index(store: Store, run_uid: str) -> AsyncIterator[dict[str, Any]]:
             yield {"kind": "partial", **case, "attempt": key.attempt}
             continue
         try:
-            sealed = json.loads(await store.get(entry.key, limit=_BUNDLE_BYTES))
+            sealed = strict_json(await store.get(entry.key, limit=_BUNDLE_BYTES))
         except NotFound:
             continue
         yield {"kind": "sealed", "sealed": sealed}
@@ -97,6 +97,6 @@ async def _ask(pack: str, lines: bytes, variables: Mapping[str, str]) -> tuple[s
         last = (err.decode("utf-8", "replace").strip().splitlines() or ["it said nothing"])[-1]
         raise NoScore(f"{pack}: aggregate ended with exit code {process.returncode}: {last}")
     try:
-        return read_aggregate(json.loads(out))
+        return read_aggregate(strict_json(out), any_assessed=bool(lines))
     except ValueError as error:
         raise NoScore(f"{pack}: {error}") from None

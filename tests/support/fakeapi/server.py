@@ -38,6 +38,8 @@ class FakeApi:
         self.created: list[Object] = []
         self.logs: dict[tuple[str, str, str], bytes] = {}
         self.terminating_namespaces: set[str] = set()
+        # By role of a pod: what an admission says that lets none of it in.
+        self.refused_roles: dict[str, str] = {}
         self.hooks: list[Callable[[str, str, Object], None]] = []
         self._faults: list[Fault] = []
         self._losses: dict[str, int] = {}
@@ -239,6 +241,9 @@ class FakeApi:
             raise ApiError(
                 403, "Forbidden", f"namespace {address.namespace} is being terminated", ("NamespaceTerminating",)
             )
+        refusal = self.refused_roles.get(meta.get("labels", {}).get("casewarden.dev/role", ""))
+        if refusal is not None and address.plural == "pods":
+            raise ApiError(403, "Forbidden", refusal)
         old = self.objects.get((address.plural, address.namespace, name))
         if old is not None:
             what = "object is being deleted: " if "deletionTimestamp" in old["metadata"] else ""
