@@ -274,6 +274,7 @@ class Runtime:
         messages: Sequence[JSON],
         tools: Optional[Sequence[JSON]] = None,
         parameters: Optional[Mapping[str, JSON]] = None,
+        control: Optional[Sequence[JSON]] = None,
     ) -> Dict[str, JSON]:
         """Ask a model of the task's own (``Pack.models``), such as a judge; return the message that it answers with.
 
@@ -282,10 +283,17 @@ class Runtime:
         the candidate's, and no failure is: what goes wrong is an ``EnvironmentFailure`` (``ModelUnavailable``), to let
         pass; after one nothing can be sealed. What was asked and answered is evidence; put what grading needs into the
         record, since ``grade`` asks nobody.
+
+        ``control`` are the same messages with nothing of the candidate's in them. Where the model refuses ``messages``
+        (a content filter, its context's limit) it is asked those: if it answers them, what the candidate said is the
+        cause, and the refusal is a ``CandidateError`` (``Refused``, ``ContextLimit``, ``BadRequest``), to be ruled on
+        or let pass. Without ``control`` nobody can tell, and a candidate may have its case dealt anew by what it says.
         """
         asked: Dict[str, JSON] = {**(parameters or {}), "messages": list(messages)}
         if tools:
             asked["tools"] = list(tools)
+        if control is not None:
+            asked["control"] = list(control)
         _, payload = await self.ask({"op": "model", "role": role}, canonical(asked).encode("ascii"))
         answer: Dict[str, JSON] = json.loads(payload)
         return answer

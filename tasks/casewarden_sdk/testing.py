@@ -227,7 +227,17 @@ class _Subprocesses:
     async def _model(self, header: Mapping[str, Any], payload: bytes) -> Frame:
         if header["role"] not in self._models:
             raise EnvironmentFailure("ModelUnavailable", f"play() was given no model for {header['role']!r}")
-        said = self._models[header["role"]](json.loads(payload))
+        asked = json.loads(payload)
+        control = asked.pop("control", None)
+        try:
+            said = self._models[header["role"]](asked)
+        except CandidateError:
+            if control is None:
+                raise EnvironmentFailure(
+                    "ModelUnavailable", "the scripted model refused, and there is no control"
+                ) from None
+            self._models[header["role"]]({**asked, "messages": control})
+            raise
         message = {"content": said} if isinstance(said, str) else dict(said)
         return {"ok": True}, json.dumps({"role": "assistant", **message}).encode("ascii")
 

@@ -215,6 +215,8 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(400, {"error": {"message": "This model's maximum context length is 10 tokens"}})
         if "frobnicate" in body:
             return self.answer(400, {"error": {"message": "Unrecognized request argument supplied: frobnicate"}})
+        if model == "judge" and "unspeakable" in json.dumps(body.get("messages")):
+            return self.answer(400, {"error": {"message": "refused", "code": "content_filter"}})
         if model == "bad-json":
             return self.raw(200, b'{"choices": [', "application/json")
         if model == "bomb":

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from casewarden_sdk.contract import Case, Control, Limits, Verdict
 
 REFERENCE = "for line in open(0): print(42, flush=True)\n"
+UNSPEAKABLE = "for line in open(0): print('\"unspeakable\"', flush=True)\n"
 FAULT = "for line in open(0): print(41, flush=True)\n"
 
 
@@ -43,7 +44,8 @@ class JudgedPack:
         async with await runtime.start() as process:
             said = await process.request("go")
             question = [{"role": "system", "content": "Is it 42?"}, {"role": "user", "content": str(said)[:100]}]
-            answer = await runtime.ask_model("judge", question, parameters={"temperature": 0})
+            control = [question[0], {"role": "user", "content": "42"}]
+            answer = await runtime.ask_model("judge", question, parameters={"temperature": 0}, control=control)
             await process.finish("kill")
         return {"said": said, "judged": answer["content"]}
 

@@ -264,7 +264,7 @@ def error_text(body: bytes) -> str:
     text = body[:2000].decode("utf-8", "replace")
     try:
         return str(json.loads(body)["error"]["message"])[:300]
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         return text[:300]
 
 

@@ -201,7 +201,7 @@ def _refused(status: int, body: bytes) -> CandidateError | EnvironmentFailure:
     try:
         document = json.loads(body)
         reason, message = str(document["reason"]), str(document["error"])
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         reason, message = "", f"the relay answered {status}"
     if reason == "BudgetSpent":
         return EnvironmentFailure("BudgetSpent", message)

@@ -21,6 +21,17 @@ from .transcript import Transcript
 
 __all__ = ["TaskModels"]
 
+# What a model refuses for what it is asked; anything else is refused to everybody.
+_OF_CONTENT = ("ContextLimit", "Refused", "BadRequest")
+
+
+class _Refusal(Exception):
+    """The endpoint took a request and would not answer it."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason, self.message = reason, message
+
 
 class TaskModels:
     """Make it in a running loop; ``close`` it.
@@ -49,24 +60,34 @@ class TaskModels:
         return {role: model.usage() for role, model in self._models.items() if model.calls}
 
     async def ask(self, role: str, payload: bytes) -> bytes:
-        """Return the message that a model answers with; ``EnvironmentFailure`` for everything that goes wrong."""
+        """Return the message that a model answers with; ``EnvironmentFailure`` for everything that goes wrong.
+
+        But for one thing: a request that it refuses, while it answers ``control`` of the same request, in which nothing
+        is of the candidate's, is refused for what the candidate said: ``CandidateError``.
+        """
         if role not in self._models:
             known = ", ".join(sorted(self._models)) or "none"
             raise EnvironmentFailure("TaskFailed", f"the run has no model for {role!r} (it has {known})")
         if self.failed is not None:
             raise self.failed
-        document = checked_request(payload)
+        document, control = _parted(checked_request(payload))
         started = asyncio.get_running_loop().time()
         try:
             with self._clock.held():
-                return await self._asked(role, document)
-        except CandidateError as error:
+                try:
+                    return await self._asked(role, document)
+                except _Refusal as refusal:
+                    if control is None or refusal.reason not in _OF_CONTENT:
+                        raise
+                    await self._asked(role, {**document, "messages": control})
+                    blame = CandidateError(refusal.reason, f"{role}: for what the candidate said: {refusal.message}")
+        except (CandidateError, _Refusal) as error:
             self.failed = EnvironmentFailure("ModelUnavailable", f"{role}: {error.message}")
         except EnvironmentFailure as error:
             self.failed = EnvironmentFailure(error.reason, f"{role}: {error.message}")
         finally:
             self._spent += asyncio.get_running_loop().time() - started
-        raise self.failed from None
+        raise self.failed or blame from None
 
     async def _asked(self, role: str, document: Mapping[str, Any]) -> bytes:
         model, left = self._models[role], self._allowed - self._spent
@@ -84,8 +105,17 @@ class TaskModels:
         self._transcript.add(0, f"{role}-out", answer.body)
         if answer.status >= 400:
             why = f"it refused ({answer.reason or answer.status}): {error_text(answer.body)}"
-            raise EnvironmentFailure("ModelUnavailable", why)
+            raise _Refusal(answer.reason, why)
         message = json.loads(answer_message(answer.body, model.model.dialect))
         if not isinstance(message["content"], (str, type(None))):
             raise EnvironmentFailure("ModelUnavailable", "it answered with something else than a text")
         return json.dumps({**message, "content": message["content"] or ""}).encode("ascii")
+
+
+def _parted(request: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any] | None]:
+    """Return what a model is asked, and the messages without the candidate's words, if there are any."""
+    document = dict(request)
+    control = document.pop("control", None)
+    if control is not None and not isinstance(control, list):
+        raise EnvironmentFailure("TaskFailed", "control must be a list of messages")
+    return document, control

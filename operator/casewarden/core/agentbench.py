@@ -102,9 +102,7 @@ def read_aggregate(document: Any, *, any_assessed: bool) -> tuple[str | None, di
     if score is not None and _SCORE.fullmatch(score) is None:
         raise ValueError(f"the task's aggregate has the score {score[:40]!r}: a score is a decimal from 0 to 1")
     if score is None and any_assessed:
-        raise ValueError(
-            "the task's aggregate has no score for cases that were assessed: answer with a decimal"
-        )
+        raise ValueError("the task's aggregate has no score for cases that were assessed: answer with a decimal")
     return score, overall
 
 

@@ -5,8 +5,8 @@ where the answers differ, that is a *flip*.
 
 An answer that cannot be understood three times in a row may be the judge's fault, or that of a question which is made
 to confuse it. A question of our own tells: a judge that cannot answer that either has failed, which is an
-``EnvironmentFailure`` and never the agent's; else the answer is taken for "irrelevant". So no agent can have its case
-dealt anew by what it asks.
+``EnvironmentFailure`` and never the agent's; else the answer is taken for "irrelevant". A question that the judge's
+endpoint refuses while it takes ours is "irrelevant", too. So no agent can have its case dealt anew by what it asks.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
-from casewarden_sdk.errors import EnvironmentFailure
+from casewarden_sdk.errors import CandidateError, EnvironmentFailure
 
 from .puzzles import Puzzle
 
 __all__ = ["IRRELEVANT", "NO", "YES", "Judge"]
 
 YES, NO, IRRELEVANT = "yes", "no", "irrelevant"
-Ask = Callable[[Sequence[Mapping[str, str]]], Awaitable[str]]
+Messages = Sequence[Mapping[str, str]]
+Ask = Callable[[Messages, Messages], Awaitable[str]]
+"""Ask a request, and which one the model answers in any case: that has nothing of the agent's in it."""
 
 _TRIES: Final = 3
 _SHOWN: Final = 120
@@ -46,6 +48,8 @@ _EXAMPLE: Final = (
     ("user", 'Known: The man was playing a game.\nQuestion: "Was the man married?"'),
     ("assistant", "Irrelevant"),
 )  # fmt: skip
+
+_OURS: Final = ({"role": "system", "content": _HOST}, {"role": "user", "content": _EXAMPLE[0][1]})
 
 _STATE: Final = {
     YES: "Turn this question, whose answer is yes, into one short statement that says what is so.",
@@ -115,9 +119,7 @@ class Judge:
             "flips": self.flips,
         }
 
-    async def _judgement(
-        self, messages: Sequence[Mapping[str, str]], allowed: Sequence[str], about: str
-    ) -> tuple[str, str]:
+    async def _judgement(self, messages: Messages, allowed: Sequence[str], about: str) -> tuple[str, str]:
         said = [await self._word(messages, allowed) for _ in range(self._repeats)]
         counts = Counter(word for word, _ in said)
         self.judgements += 1
@@ -129,10 +131,15 @@ class Judge:
         winner = max(counts, key=lambda word: counts[word])
         return winner, next(text for word, text in said if word == winner)
 
-    async def _word(self, messages: Sequence[Mapping[str, str]], allowed: Sequence[str]) -> tuple[str, str]:
+    async def _word(self, messages: Messages, allowed: Sequence[str]) -> tuple[str, str]:
         text = ""
         for _ in range(_TRIES):
-            text = await self._asked(messages)
+            try:
+                text = await self._asked(messages)
+            except CandidateError as refusal:
+                self.unclear += 1
+                text = refusal.message
+                break
             word = _word_of(text)
             if word in allowed:
                 return word, text
@@ -145,7 +152,12 @@ class Judge:
     async def _text(self, request: str) -> str:
         """Return a statement, empty where the judge has none for this request and one for others."""
         for _ in range(_TRIES):
-            text = " ".join((await self._asked([{"role": "user", "content": request}])).split())
+            try:
+                said = await self._asked([{"role": "user", "content": request}])
+            except CandidateError:
+                self.unclear += 1
+                return ""
+            text = " ".join(said.split())
             if text:
                 return text
         await self._must_be_sane("")
@@ -154,9 +166,8 @@ class Judge:
     async def _must_be_sane(self, said: str) -> None:
         """Ask what has nothing of the agent's in it; ``EnvironmentFailure`` where that is not answered either."""
         self.unclear += 1
-        question = {"role": "user", "content": _EXAMPLE[0][1]}
         for _ in range(_TRIES):
-            if _word_of(await self._asked([{"role": "system", "content": _HOST}, question])) == YES:
+            if _word_of(await self._asked(_OURS)) == YES:
                 return
         raise EnvironmentFailure(
             "ModelUnavailable",
@@ -164,9 +175,9 @@ class Judge:
             "not answer our own example with Yes either: name a model that follows instructions",
         )
 
-    async def _asked(self, messages: Sequence[Mapping[str, str]]) -> str:
+    async def _asked(self, messages: Messages) -> str:
         self.calls += 1
-        return (await self._ask(messages)).strip()
+        return (await self._ask(messages, _OURS)).strip()
 
 
 def _word_of(text: str) -> str:

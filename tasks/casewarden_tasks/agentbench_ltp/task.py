@@ -50,8 +50,11 @@ class Puzzles(Task):
         """Play one game."""
         puzzle = Puzzle.from_json(session.case.content["puzzle"])
 
-        async def ask(messages: Sequence[Mapping[str, str]]) -> str:
-            return str((await session.runtime.ask_model(ROLE, list(messages), parameters=_PARAMETERS))["content"])
+        async def ask(messages: Sequence[Mapping[str, str]], control: Sequence[Mapping[str, str]]) -> str:
+            answer = await session.runtime.ask_model(
+                ROLE, list(messages), parameters=_PARAMETERS, control=list(control)
+            )
+            return str(answer["content"])
 
         host = Host(puzzle, Judge(puzzle, ask, self.repeats, self.compat), self.rounds, self.compat)
         text = opening(puzzle, self.rounds)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.fake_models import FakeModels
+from support.judged_pack import UNSPEAKABLE
 from support.ports import free_port
 
 from casewarden.adapters.stores.zstd import decompress
@@ -135,6 +136,21 @@ async def test_whatever_is_wrong_with_a_judge_is_nobodys_fault_but_its_own(
     (failure,) = result.status["failures"]
     assert (failure["status"], failure["reason"]) == ("environment_error", "ModelUnavailable")
     assert failure["error"].startswith("judge: ")
+
+
+async def test_what_a_judge_refuses_for_the_candidates_words_is_the_candidates(run: Any, models: FakeModels) -> None:
+    result = await run(
+        pack="support.judged_pack:PACK", retries={"environment": 0}, files={"main.py": UNSPEAKABLE},
+        candidate={"program": {"workspace": {"configMap": "agent"}}},
+        task={"name": "judged", "models": {"judge": {"endpoint": "team", "name": "judge"}}},
+        endpoints={"team": models.url}, keys={"team": "sk-local"},
+    )  # fmt: skip
+    assert (result.status["valid"], result.status["score"]) == (True, "0"), result.logs
+    (failure,) = result.status["failures"]
+    assert (failure["status"], failure["reason"]) == ("agent_error", "Refused")
+    assert [row["dir"] for row in transcript(result) if row["dir"].startswith("judge-")] == [
+        "judge-in", "judge-out", "judge-in", "judge-out",
+    ], "what it refused, and the same without the candidate's words"  # fmt: skip
 
 
 @pytest.mark.parametrize(

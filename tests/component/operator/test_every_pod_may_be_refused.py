@@ -1,4 +1,4 @@
-"""Every kind of pod that the operator makes may be refused by the cluster: the run ends and says so, or waits and says so.
+"""Every kind of pod that the operator makes may be refused: the run ends, or waits, and says why.
 
 By role: the plan's, the cases', the pod of a score of the task's own, the pod that grades again.
 """

@@ -31,7 +31,7 @@ _CONTENT_TYPES: dict[str, str] = {
     "merge": "application/merge-patch+json", "json": "application/json-patch+json",
     "strategic": "application/strategic-merge-patch+json", "apply": "application/apply-patch+yaml",
 }  # fmt: skip
-_PAGE = 500
+_PAGE = 200
 _FIELD_MANAGER = "casewarden"
 _MAX_LINE = 8 << 20
 

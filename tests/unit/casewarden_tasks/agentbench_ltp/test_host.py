@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fake_models import puzzle_judge
 
-from casewarden_sdk.errors import EnvironmentFailure
+from casewarden_sdk.errors import CandidateError, EnvironmentFailure
 from casewarden_tasks.agentbench_ltp.host import Host, opening
 from casewarden_tasks.agentbench_ltp.judge import Judge
 from casewarden_tasks.agentbench_ltp.likeness import bleu1
@@ -26,14 +26,19 @@ WRONG = "Is it wrong that {}?"
 
 
 class Scripted:
-    """A judge's model: takes what it is asked, says what it should."""
+    """A judge's model: takes what it is asked, says what it should, and refuses what has its ``unspeakable`` word."""
+
+    unspeakable = "unspeakable"
 
     def __init__(self, *said: str) -> None:
         self.said = list(said)
         self.asked: list[str] = []
 
-    async def __call__(self, messages: Sequence[Mapping[str, str]]) -> str:
+    async def __call__(self, messages: Sequence[Mapping[str, str]], control: Sequence[Mapping[str, str]]) -> str:
         self.asked.append(messages[-1]["content"])
+        assert self.unspeakable not in str(control), "nothing of the agent's is in the control"
+        if self.unspeakable in messages[-1]["content"]:
+            raise CandidateError("Refused", "content filter")
         return self.said.pop(0) if self.said else puzzle_judge([dict(message) for message in messages])
 
 
@@ -191,6 +196,21 @@ def test_after_three_such_a_question_of_our_own_tells_whether_the_judge_has_fail
     assert model.asked[-1].endswith('Question: "Was the man playing a game?"')
     with pytest.raises(EnvironmentFailure, match=r"ModelUnavailable: the judge answered 'Well\.'"):
         told(game(Scripted("Perhaps.", "", "Well.", "No", "Hm", "")), "Is it Monday?")
+
+
+def test_a_question_that_the_judges_endpoint_refuses_is_irrelevant_and_costs_its_round() -> None:
+    host = game(Scripted())
+    told(host, "Is it something unspeakable?", "Is it Monday?")
+    assert (outcomes(host)[0], host.result()["judge"]["unclear"], host.round) == ("irrelevant", 1, 2)
+    assert host.result()["progress"] == 0
+
+
+def test_a_statement_that_the_judges_endpoint_refuses_is_the_question_and_its_answer() -> None:
+    model = Scripted("Yes")
+    model.unspeakable = "Turn this question"
+    host = game(model)
+    told(host, RIGHT.format(PUZZLE.answer_keys[0]))
+    assert (outcomes(host), host.result()["judge"]["unclear"]) == (["yes"], 1)
 
 
 def test_a_judge_that_states_nothing_has_failed_unless_it_answers_our_question() -> None:
