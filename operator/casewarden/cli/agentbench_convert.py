@@ -276,16 +276,17 @@ def _run(agent: str, task: str, reference: dict[str, Any], player: _Agent, paral
 
 def _object(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise Failure(f"{where}: is {'missing' if value is None else repr(value)}; give an object")
+        # Not the value: headers and parameters hold keys.
+        raise Failure(f"{where}: is {'missing' if value is None else f'a {type(value).__name__}'}; give an object")
     return value
 
 
 def _url(value: Any, where: str) -> str:
     parts = urlsplit(str(value))
+    if "@" in parts.netloc or "@" in parts.path.partition("/")[0]:
+        raise Failure(f"{where}: has a user name or a password in it; put the key into the header Authorization")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise Failure(f"{where}: {value!r} is no URL; give http://… or https://…")
-    if parts.username or parts.password:
-        raise Failure(f"{where}: has a user name or a password in it; put the key into the header Authorization")
     return str(value)
 
 

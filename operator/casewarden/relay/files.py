@@ -77,8 +77,9 @@ class FileCalls:
 
 def _file_name(request: web.Request) -> str:
     name = request.match_info["name"]
-    if name not in (*RUN_FILES, *AGENTBENCH_FILES, AUDIT, MUTANTS):
-        raise Refusal(404, "NotFound", f"a run has no file {name!r}; its files are {', '.join(RUN_FILES)}")
+    known = (*RUN_FILES, *AGENTBENCH_FILES, AUDIT, MUTANTS)
+    if name not in known:
+        raise Refusal(404, "NotFound", f"a run has no file {name!r}; there may be {', '.join(known)}")
     return name
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -18,9 +19,11 @@ from support.relay import OPERATOR, SMALL, Attempt, MakeAttempt, Relay
 from casewarden.adapters.stores.memory import MemoryStore
 from casewarden.api.endpoint import Endpoint
 from casewarden.core.evidence import json_file, meta_document
+from casewarden.ports.store import NotFound
 from casewarden.relay.app import make_app
 from casewarden.relay.auth import Identity, StaticReviewer
 from casewarden.relay.metrics import RelayMetrics
+from casewarden.relay.models import calls
 
 KEY = "sk-secret-of-the-team"
 
@@ -219,6 +222,26 @@ async def test_usage_is_kept_with_the_evidence(pod: Attempt) -> None:
     await ask(pod, "echo")
     await asyncio.sleep(1.2)
     kept = json.loads(await pod.relay.store.get("runs/run-1/usage.json", limit=1000))
+    assert kept["model_calls"] == 1
+
+
+async def test_a_store_that_hangs_keeps_no_answer_back(pod: Attempt, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(key: str, *_: object, **__: object) -> None:
+        assert key.endswith("usage.json")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(calls, "_KEEP_SECONDS", 0.1)
+    with monkeypatch.context() as patched:
+        patched.setattr(pod.relay.store, "put", hang)
+        async with asyncio.timeout(20):
+            assert (await ask(pod, "echo")).status == 200
+    # What was not kept then is kept as soon as the store takes it.
+    async with asyncio.timeout(20):
+        while True:
+            with contextlib.suppress(NotFound):
+                kept = json.loads(await pod.relay.store.get("runs/run-1/usage.json", limit=1000))
+                break
+            await asyncio.sleep(0.05)
     assert kept["model_calls"] == 1
 
 

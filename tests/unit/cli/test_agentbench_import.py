@@ -129,3 +129,21 @@ def test_an_address_that_is_none_or_has_a_password_is_refused(url: str) -> None:
     agent = {**CHAT, "parameters": {**CHAT["parameters"], "url": url}}  # type: ignore[dict-item]
     with pytest.raises(Failure, match=r"parameters\.url: "):
         convert(config(definition={"agent": {"a": agent}, "task": {"os-dev": {}}}), "agentbench")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"headers": "Authorization: Bearer sk-very-secret"},
+        {"headers": ["sk-very-secret"]},
+        {"body": "sk-very-secret"},
+        {"url": "ftp://user:sk-very-secret@x/v1"},
+        {"url": "user:sk-very-secret@x/v1"},
+    ],
+)
+def test_no_error_repeats_what_may_be_a_key(parameters: dict[str, Any]) -> None:
+    agent = {**CHAT, "parameters": {**CHAT["parameters"], **parameters}}  # type: ignore[dict-item]
+    with pytest.raises(Failure) as caught:
+        convert(config(definition={"agent": {"a": agent}, "task": {"os-dev": {}}}), "agentbench")
+    assert "very-secret" not in str(caught.value)
+    assert f"parameters.{next(iter(parameters))}" in str(caught.value)

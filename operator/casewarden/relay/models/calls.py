@@ -52,6 +52,7 @@ _USUAL_COMPLETION = 1024
 _ROLES = 4
 _ROLE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _FLUSH_SECONDS = 1.0
+_KEEP_SECONDS = 2.0
 _SETTLE_SECONDS = 5.0
 # A pod that went away is noticed this late where nothing is written to it.
 _LOOK_SECONDS = 1.0
@@ -350,12 +351,13 @@ class ModelCalls:
                 await self._flush()
 
     async def _keep(self, run_uid: str) -> None:
-        """Have a run's sum in the store before anybody knows the answer; where the store is away, later."""
+        """Have a run's sum in the store before anybody knows the answer; where the store is away or slow, later."""
         self._dirty.add(run_uid)
-        async with self._keeping.setdefault(run_uid, asyncio.Lock()):
-            # Whoever was before has kept this sum too, unless it came later.
-            if run_uid in self._dirty:
-                with contextlib.suppress(Exception):
+        # A store that hangs must not eat the time of the agent that waits for its answer.
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(_KEEP_SECONDS), self._keeping.setdefault(run_uid, asyncio.Lock()):
+                # Whoever was before has kept this sum too, unless it came later.
+                if run_uid in self._dirty:
                     await self._put_usage(run_uid)
 
     async def _flush(self) -> None:
