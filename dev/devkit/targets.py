@@ -188,6 +188,7 @@ _SCRIPTED = {"url": "http://models.casewarden-models.svc:8000/v1", "retrySeconds
 SCRIPTED = {
     "scripted": {**_SCRIPTED, "concurrency": 4, "price": {"prompt": "1000", "completion": "1000"}},
     "scripted-claude": {**_SCRIPTED, "dialect": "anthropic"},
+    "scripted-shared": {**_SCRIPTED, "concurrency": 4, "retrySeconds": 20},
     "scripted-keyless": {**_SCRIPTED, "secret": {"name": "no-such-secret"}},
     "scripted-elsewhere": {**_SCRIPTED, "namespaces": ["elsewhere"]},
 }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +19,7 @@ from support.shipped_pack import command_of
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 Stats = Callable[[], dict[str, Any]]
-SLOTS = 4
+SLOTS, CASES, CALLS = 4, 4, 20
 ONE = {"select": {"families": ["route-open-ticket"]}, "retries": {"environment": 0}}
 
 
@@ -27,9 +30,10 @@ def python_image(kubectl: Kubectl) -> str:
 
 @pytest.fixture(scope="module")
 def models(kubectl: Kubectl, python_image: str) -> Iterator[Stats]:
-    """The scripted model's own count, and beside it a task that asks a judge."""
+    """The scripted model's own count, and beside it a pool of four pods, and a task that asks a judge."""
 
     def add(catalogue: dict[str, Any]) -> None:
+        catalogue["pools"] = {"agents": {"scripted-shared": {"concurrency": SLOTS}}, "tasks": {}}
         image = catalogue["tasks"]["durable-kv"]["image"]
         catalogue["tasks"]["judged"] = {"image": image, "command": command_of(judged_pack)}
 
@@ -193,3 +197,90 @@ def test_a_judge_is_metered_apart_and_what_is_wrong_with_it_is_not_the_agents(
     said = {row["dir"]: row["text"] for row in shown["transcript"]}
     assert "Is it 42?" in said["judge-in"]
     assert '"no"' in said["judge-out"]
+
+
+def shared(namespace: str, name: str, model: str, **spec: Any) -> dict[str, Any]:
+    """A run of the endpoint whose four slots are shared; it would take eight."""
+    return a_run(namespace, name, {"model": {"endpoint": "scripted-shared", "name": model}}, parallelism=8, **spec)
+
+
+class Watch:
+    """Looks at the slots all the time: how many are used while there are runs that would take them."""
+
+    def __init__(self, kubectl: Kubectl) -> None:
+        self.most = 0
+        self.used = self.full = 0.0
+        self._kubectl = kubectl
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join(60)
+
+    def _look(self) -> None:
+        while not self._over.is_set():
+            with contextlib.suppress(Exception):
+                self._once()
+            time.sleep(0.2)
+
+    def _once(self) -> None:
+        raw = self._kubectl(
+            "get", "--raw", f"/api/v1/namespaces/{SYSTEM}/services/casewarden-operator:8080/proxy/slots"
+        )
+        (pool,) = [pool for pool in json.loads(raw)["pools"] if pool["name"] == "scripted-shared"]
+        self.most = max(self.most, pool["used"])
+        # Where all that is wanted is used, nothing is left to use.
+        if pool["wanted"] >= pool["limit"]:
+            self.used += pool["used"]
+            self.full += pool["limit"]
+
+
+def test_four_slots_are_used_by_priority_and_every_call_is_counted_once_whoever_is_killed(
+    kubectl: Kubectl, namespace: str, models: Stats, casewarden: Command
+) -> None:
+    first, last, before = ["early-1", "early-2"], "late-but-urgent", models()
+    with Watch(kubectl) as watch:
+        kubectl.apply(*(shared(namespace, name, "support+slow", repeats=2) for name in first))
+        kubectl.until(
+            lambda: models()["calls"] > before["calls"], 120, lambda: f"no calls\n{kubectl.picture(namespace)}"
+        )
+        shown = casewarden("slots", "-o", "json")
+        (pool,) = [pool for pool in json.loads(shown.stdout)["pools"] if pool["name"] == "scripted-shared"]
+        assert (pool["limit"], 0 < pool["used"] <= SLOTS) == (SLOTS, True)
+        kubectl.apply(shared(namespace, last, "support+flaky", priority=10))
+        # In the middle of their calls: the endpoint goes on with those, and so do their slots.
+        killed = kubectl.until(
+            lambda: [pod["metadata"]["name"] for name in first for pod in kubectl.pods_of(namespace, name)
+                     if pod["status"]["phase"] == "Running"][:2],
+            60, lambda: kubectl.picture(namespace), pause=0.1,
+        )  # fmt: skip
+        at_once = ["--grace-period=0", "--force", "--wait=false"]
+        kubectl("delete", "pod", "-n", namespace, *at_once, *killed)
+        ended = {last: kubectl.finished(namespace, last)}
+        left = [kubectl.status(namespace, name) for name in first]
+        kubectl("delete", "pod", "-n", SYSTEM, *at_once, "-l", "app.kubernetes.io/component=operator")
+        ended |= {name: kubectl.finished(namespace, name) for name in first}
+    for name, status in ended.items():
+        cases = CASES if name == last else 2 * CASES
+        assert (status.get("score"), status["assessed"]) == ("1", f"{cases}/{cases}"), (name, status)
+    # Nobody starved, and the urgent one, which came last, was done while the others had cases left.
+    done = sum(int(status["assessed"].partition("/")[0]) for status in left)
+    assert done < 4 * CASES, left
+    # One that had sealed already when it was killed is not played again.
+    attempts = [status["attempts"] for status in ended.values()]
+    assert sum(item["interruptions"] for item in attempts) <= len(killed)
+    again = sum(item["interruptions"] + item["environmentRetries"] for item in attempts)
+    seen = models()
+    assert seen["most"] <= SLOTS, seen
+    assert watch.most <= SLOTS
+    assert watch.used / watch.full > 0.95, (watch.used, watch.full)
+    # No call is charged twice, those of killed pods are charged once: what the server answered is what was counted.
+    answered = seen["answered"] - before["answered"]
+    assert sum(status["usage"]["modelCalls"] for status in ended.values()) == answered
+    # A killed pod's case is played anew: that, and no more, is what it cost.
+    assert 5 * CALLS <= answered <= 5 * CALLS + 6 * again, answered
