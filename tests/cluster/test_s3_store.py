@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from support.kubectl import Kubectl, evalrun
+from support.offers import SYSTEM
 from support.s3_server import ACCESS, SECRET
-from support.shipped_pack import SYSTEM
 
 from devkit import programs
 
