@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from support.kubectl import Kubectl
+from support.kubectl import Kubectl, KubectlError
 
 __all__ = ["MODELS", "scripted_models"]
 
@@ -52,5 +52,14 @@ def scripted_models(kubectl: Kubectl, python_image: str) -> Iterator[Callable[[]
         found = kubectl("get", "--raw", f"/api/v1/namespaces/{MODELS}/services/models:8000/proxy/stats")
         return json.loads(found)  # type: ignore[no-any-return]
 
+    # A pod that is ready is not at once an endpoint of its service.
+    kubectl.until(lambda: _answers(stats), 30, lambda: kubectl.picture(MODELS))
     yield stats
     kubectl("delete", "namespace", MODELS, "--wait=false")
+
+
+def _answers(stats: Callable[[], dict[str, Any]]) -> bool:
+    try:
+        return "calls" in stats()
+    except KubectlError:
+        return False
