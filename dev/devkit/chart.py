@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def _walk(node: yaml.MappingNode, prefix: str, lines: list[str]) -> Iterator[Val
             yield from _walk(value, f"{path}.", lines)
         else:
             found = yaml.safe_load(yaml.serialize(value))
-            default = yaml.safe_dump(found, default_flow_style=True, width=1000).removesuffix("\n...\n").strip()
+            default = yaml.safe_dump(found, default_flow_style=True, width=math.inf).removesuffix("\n...\n").strip()
             yield Value(path, default, comment)
 
 
