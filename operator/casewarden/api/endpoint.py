@@ -58,7 +58,8 @@ class Endpoint(ApiModel):
     inside the cluster, or of this machine, counts as named where ``url`` has it literally or as a name of the cluster;
     any other name must resolve to public addresses, unless ``private_addresses`` says otherwise. Addresses that are
     link-local are never called. ``retry_seconds`` bounds what is spent on one call's further tries, ``idle_seconds``
-    how long an answer may stall, ``call_seconds`` how long one try may take.
+    how long an answer may stall, ``call_seconds`` how long one try may take. ``tokenizer`` is a file in the relay, the
+    model's own ``tokenizer.json``, by which tokens are counted that it does not report.
     """
 
     url: Annotated[str, Field(pattern=r"^https?://[^\s/?#@]+(/[^\s?#]*)?$", max_length=512)]
@@ -70,6 +71,7 @@ class Endpoint(ApiModel):
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
     price: Price | None = None
+    tokenizer: Annotated[str, Field(pattern=r"^/[^\s]+$", max_length=512)] | None = None
     private_addresses: bool = False
     retry_seconds: Annotated[float, Field(ge=0, le=3600)] = 120.0
     idle_seconds: Annotated[float, Field(gt=0, le=3600)] = 60.0

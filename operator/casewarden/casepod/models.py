@@ -28,6 +28,8 @@ _ANSWER_BYTES = 64 << 20
 _TRIES = 3
 # So that the relay says that it found no slot before the case's time is over.
 SAFETY_SECONDS = 0.5
+# Of what several calls used, the word that says least.
+_SOURCES = ("counted", "reported", "estimated")
 _USAGE_COMMENT = b": casewarden "
 _RUN_REASONS = frozenset({"UnknownEndpoint", "EndpointNotAllowed"})
 Piece = Callable[[bytes], Awaitable[None]]
@@ -58,7 +60,7 @@ class Models:
         self.prompt_tokens = 0
         self.completion_tokens = 0
         self.calls = 0
-        self.estimated = False
+        self.source = ""
         self.on_broken = on_broken
         self._role = role
         self._settings = settings
@@ -85,7 +87,7 @@ class Models:
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
             "model_calls": self.calls,
-            "source": "estimated" if self.estimated else "reported",
+            "source": self.source or "reported",
         }
 
     async def call(self, path: str, document: Mapping[str, Any], piece: Piece | None = None) -> ModelAnswer:
@@ -164,7 +166,8 @@ class Models:
         self.completion_tokens += int(words[1])
         self.tokens = self.prompt_tokens + self.completion_tokens
         self.calls += 1
-        self.estimated = self.estimated or words[2] != "reported"
+        known = words[2] if words[2] in _SOURCES else "estimated"
+        self.source = max(self.source or known, known, key=_SOURCES.index)
 
     def _headers(self, seconds: float) -> dict[str, str]:
         path = Path(self._settings.places.token)

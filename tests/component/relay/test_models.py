@@ -15,6 +15,7 @@ from aiohttp import ClientResponse, ClientSession
 from aiohttp.test_utils import TestServer
 from support.fake_models import FakeModels
 from support.relay import OPERATOR, SMALL, Attempt, MakeAttempt, Relay
+from support.tokenizers import a_tokenizer
 
 from casewarden.adapters.stores.memory import MemoryStore
 from casewarden.api.endpoint import Endpoint
@@ -45,6 +46,8 @@ async def relay(models: FakeModels, tmp_path: Path) -> AsyncIterator[Relay]:
         "wrong": Endpoint.model_validate(base),
         "keyless": Endpoint.model_validate(base),
         "claude": Endpoint.model_validate({**base, "dialect": "anthropic"}),
+        "counting": Endpoint.model_validate({**base, "tokenizer": a_tokenizer(tmp_path / "tokenizer.json")}),
+        "miscounting": Endpoint.model_validate({**base, "tokenizer": "/no/such/tokenizer.json"}),
     }
     for name in endpoints:
         if name != "keyless":
@@ -223,6 +226,21 @@ async def test_usage_is_kept_with_the_evidence(pod: Attempt) -> None:
     await asyncio.sleep(1.2)
     kept = json.loads(await pod.relay.store.get("runs/run-1/usage.json", limit=1000))
     assert kept["model_calls"] == 1
+
+
+async def test_tokens_that_an_endpoint_does_not_report_are_counted_by_the_models_own_tokenizer(pod: Attempt) -> None:
+    response = await ask(pod, "no-usage", "counting")
+    assert response.headers["Casewarden-Usage"] == "2 3 counted"
+    assert (await usage(pod))["source"] == "counted"
+    assert (await ask(pod, "echo", "counting")).headers["Casewarden-Usage"] == "11 7 reported"
+    assert (await usage(pod))["source"] == "reported"
+
+
+async def test_an_endpoint_whose_tokenizer_cannot_be_read_is_not_used(pod: Attempt, models: FakeModels) -> None:
+    status, reason, error = await said(pod, "echo", "miscounting")
+    assert (status, reason) == (502, "ModelUnavailable")
+    assert "tokenizer: /no/such/tokenizer.json: No such file" in error
+    assert models.stats.calls == 0
 
 
 async def test_a_store_that_hangs_keeps_no_answer_back(pod: Attempt, monkeypatch: pytest.MonkeyPatch) -> None:

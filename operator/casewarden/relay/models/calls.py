@@ -28,6 +28,7 @@ from casewarden.relay.context import Context, attempt_key, read_body, run_uid_of
 from casewarden.relay.models.events import event_data
 from casewarden.relay.models.gate import Gate, WaitedTooLong
 from casewarden.relay.models.spending import Spending, share
+from casewarden.relay.models.tokens import Count, TokenizerUnreadable, counter_of
 from casewarden.relay.models.upstream import Answer, NoUse, TryAgain, Upstream
 from casewarden.relay.models.usage import (
     Budget,
@@ -64,9 +65,13 @@ _PATHS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(slots=True)
 class _Endpoint:
+    """``count`` counts tokens as its model does; ``broken`` says why it cannot be used."""
+
     settings: Endpoint
     gate: Gate
     upstream: Upstream
+    count: Count | None = None
+    broken: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +145,13 @@ class ModelCalls:
                 key = self._keys / name / settings.secret.key
             elif isinstance(self._keys, Mapping):
                 key = self._keys.get(name)
-            self._endpoints[name] = _Endpoint(settings, gate, Upstream(settings, key))
+            endpoint = self._endpoints[name] = _Endpoint(settings, gate, Upstream(settings, key))
+            if settings.tokenizer is not None:
+                try:
+                    endpoint.count = await asyncio.to_thread(counter_of, settings.tokenizer)
+                except TokenizerUnreadable as error:
+                    endpoint.broken = str(error)
+                    _LOG.error("endpoint %s cannot be used: %s", name, error)
             self._context.metrics.model_inside.labels(name).set_function(functools.partial(getattr, gate, "inside"))
             self._context.metrics.model_waiting.labels(name).set_function(functools.partial(getattr, gate, "waiting"))
             spent = functools.partial(self._spending.most, name)
@@ -239,11 +250,15 @@ class ModelCalls:
         )  # fmt: skip
 
     async def _exchange(self, endpoint: _Endpoint, call: _Call, usage: RunUsage, delivery: _Delivery) -> None:
-        reader, reserved = UsageReader(call.prompt_bytes), True
+        reader, reserved = UsageReader(call.prompt_bytes, call.body, endpoint.count), True
         try:
-            outcome = await self._with_retries(endpoint, call, reader, delivery)
+            outcome: Answer | Refusal
+            if endpoint.broken is not None:
+                outcome = _away(call.name, endpoint.broken)
+            else:
+                outcome = await self._with_retries(endpoint, call, reader, delivery)
             if isinstance(outcome, Answer) and outcome.status < 400:
-                used = reader.usage()
+                used = await _used(reader, endpoint)
                 usage.add(used, endpoint.settings.price)
                 if (price := endpoint.settings.price) is not None:
                     cost = cost_of(price, used.prompt, used.completion)
@@ -287,7 +302,7 @@ class ModelCalls:
                 answer = await endpoint.upstream.attempt(
                     call.path, call.body, call.headers, stream=call.stream, reader=reader, begin=stream.event
                 )
-                used = reader.usage().total
+                used = (await _used(reader, endpoint)).total
             except NoUse as error:
                 return _away(call.name, str(error))
             except TryAgain as error:
@@ -398,6 +413,11 @@ async def _next(request: web.Request, delivery: _Delivery) -> bytes | Answer | R
         except TimeoutError:
             if request.transport is None or request.transport.is_closing():
                 raise ConnectionResetError("the pod went away") from None
+
+
+async def _used(reader: UsageReader, endpoint: _Endpoint) -> CallUsage:
+    """Return what a call used; counting a long text takes the time of many other calls."""
+    return reader.usage() if endpoint.count is None else await asyncio.to_thread(reader.usage)
 
 
 def _told(used: CallUsage, call: _Call) -> bytes:

@@ -1,11 +1,14 @@
 """What model calls used: read from answers, held against what can be counted, summed up by run.
 
-No endpoint's tokenizer is known here. A count that the endpoint reports is taken as ``reported`` when it is possible
-for the text that went by, else the text is ``estimated`` at four bytes a token; what is unknown is never 0.
+Where an endpoint has a tokenizer, the text that went by is counted: a report of that many tokens or more is taken as
+``reported`` (a model sees more than the text, and may think unseen), of less gives way to what was ``counted``. Where
+it has none, a report is taken when it is possible for the text, else the text is ``estimated`` at four bytes a token.
+What is unknown is never 0.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,9 +17,13 @@ from typing import Any, Literal
 
 from casewarden.api.endpoint import Price
 
+from .tokens import Count
+
 __all__ = ["Budget", "BudgetSpent", "CallUsage", "RunUsage", "UsageReader", "estimated_tokens", "said_bytes"]
 
-Source = Literal["reported", "estimated"]
+Source = Literal["counted", "reported", "estimated"]
+# Of several, the one that says least.
+_ORDER: tuple[Source, ...] = ("counted", "reported", "estimated")
 _BYTES_PER_TOKEN = 4
 # No tokenizer in use packs more text than this into its average token: less than that is a false report.
 _MOST_BYTES_PER_TOKEN = 16
@@ -99,8 +106,7 @@ class RunUsage:
         self.prompt += usage.prompt
         self.completion += usage.completion
         self.calls += 1
-        if usage.source == "estimated":
-            self.source = "estimated"
+        self.source = usage.source if self.calls == 1 else _weaker(self.source, usage.source)
         if price is not None:
             self.cost = (self.cost or Decimal(0)) + cost_of(price, usage.prompt, usage.completion)
 
@@ -126,7 +132,7 @@ class RunUsage:
             prompt=int(document["prompt_tokens"]),
             completion=int(document["completion_tokens"]),
             calls=int(document["model_calls"]),
-            source="estimated" if document["source"] == "estimated" else "reported",
+            source=document["source"] if document["source"] in _ORDER else "estimated",
             cost=None if cost is None else Decimal(cost),
             models={role: cls.from_json(item) for role, item in (document.get("models") or {}).items()},
         )
@@ -161,10 +167,16 @@ def estimated_tokens(text_bytes: int) -> int:
 
 
 class UsageReader:
-    """Collects the counts of one answer, whole or event by event."""
+    """Collects the counts of one answer, whole or event by event.
 
-    def __init__(self, prompt_bytes: int) -> None:
+    With ``count`` the texts of request and answer are kept and counted when they are asked for.
+    """
+
+    def __init__(self, prompt_bytes: int, request: bytes = b"", count: Count | None = None) -> None:
         self._prompt_bytes = prompt_bytes
+        self._request = request
+        self._count = count
+        self._texts: list[str] = []
         self._said = 0
         self._prompt: int | None = None
         self._completion: int | None = None
@@ -173,7 +185,10 @@ class UsageReader:
         """Take an answer's document, or the data of one of its events."""
         if not isinstance(document, Mapping):
             return
-        self._said += said_bytes({name: item for name, item in document.items() if name != "usage"})
+        said = {name: item for name, item in document.items() if name != "usage"}
+        self._said += said_bytes(said)
+        if self._count is not None:
+            self._texts += _said(said, counts=False)
         for holder in (document, document.get("message"), document.get("response")):
             usage = holder.get("usage") if isinstance(holder, Mapping) else None
             if isinstance(usage, Mapping):
@@ -183,9 +198,14 @@ class UsageReader:
 
     def usage(self) -> CallUsage:
         """Return what the call used."""
-        prompt, told_prompt = _held_against(self._prompt, self._prompt_bytes)
-        completion, told_completion = _held_against(self._completion, self._said)
-        return CallUsage(prompt, completion, "reported" if told_prompt and told_completion else "estimated")
+        if self._count is not None:
+            asked = "\n".join(_said(json.loads(self._request), counts=False))
+            prompt, of_prompt = _held_against_count(self._prompt, self._count(asked))
+            completion, of_answer = _held_against_count(self._completion, self._count("".join(self._texts)))
+        else:
+            prompt, of_prompt = _held_against(self._prompt, self._prompt_bytes)
+            completion, of_answer = _held_against(self._completion, self._said)
+        return CallUsage(prompt, completion, _weaker(of_prompt, of_answer))
 
 
 def _sum(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
@@ -197,7 +217,17 @@ def _larger(first: int | None, second: int | None) -> int | None:
     return second if first is None else first if second is None else max(first, second)
 
 
-def _held_against(reported: int | None, text_bytes: int) -> tuple[int, bool]:
+def _held_against(reported: int | None, text_bytes: int) -> tuple[int, Source]:
     if reported is None or reported * _MOST_BYTES_PER_TOKEN < text_bytes:
-        return estimated_tokens(text_bytes), False
-    return reported, True
+        return estimated_tokens(text_bytes), "estimated"
+    return reported, "reported"
+
+
+def _held_against_count(reported: int | None, counted: int) -> tuple[int, Source]:
+    if reported is None or reported < counted:
+        return counted, "counted"
+    return reported, "reported"
+
+
+def _weaker(one: Source, other: Source) -> Source:
+    return max(one, other, key=_ORDER.index)

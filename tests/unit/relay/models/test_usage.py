@@ -14,14 +14,16 @@ from casewarden.relay.models.usage import Budget, BudgetSpent, CallUsage, RunUsa
 COUNT = st.integers(0, 10**9)
 
 
-@given(st.lists(st.tuples(COUNT, COUNT, st.sampled_from(["reported", "estimated"])), max_size=20))
+@given(st.lists(st.tuples(COUNT, COUNT, st.sampled_from(["counted", "reported", "estimated"])), max_size=20))
 def test_a_runs_usage_is_the_sum_of_its_calls_and_survives_being_kept(calls: list[tuple[int, int, str]]) -> None:
     run, price = RunUsage(), Price(prompt="0.5", completion="1.5")
     for prompt, completion, source in calls:
         run.add(CallUsage(prompt, completion, source), price)  # type: ignore[arg-type]
     assert run.prompt + run.completion == sum(prompt + completion for prompt, completion, _ in calls)
     assert run.calls == len(calls)
-    assert run.source == ("estimated" if "estimated" in [source for *_, source in calls] else "reported")
+    said = {source for *_, source in calls}
+    weakest = next((word for word in ("estimated", "reported", "counted") if word in said), "reported")
+    assert run.source == weakest
     assert RunUsage.from_json(run.to_json()) == run
 
 
@@ -78,6 +80,26 @@ def test_what_was_never_priced_has_no_cost() -> None:
 def test_impossible_counts_give_way_to_an_estimate(usage: object, expected: CallUsage) -> None:
     reader = UsageReader(prompt_bytes=40)
     reader.read({"choices": [{"message": {"role": "assistant", "content": "twelve bytes"}}], "usage": usage})
+    assert reader.usage() == expected
+
+
+REQUEST = b'{"model": "m", "messages": [{"role": "user", "content": "one two three four"}]}'
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 9, "completion_tokens": 2}, CallUsage(9, 2, "reported")),
+        ({"prompt_tokens": 3, "completion_tokens": 2}, CallUsage(4, 2, "reported")),
+        ({"prompt_tokens": 9, "completion_tokens": 0}, CallUsage(9, 2, "reported")),
+        (None, CallUsage(4, 2, "counted")),
+    ],
+)
+def test_with_a_tokenizer_nothing_less_than_what_went_by_is_believed(usage: object, expected: CallUsage) -> None:
+    reader = UsageReader(40, REQUEST, lambda text: len(text.split()))
+    for piece in ("five ", "six"):
+        reader.read({"choices": [{"delta": {"content": piece}}]})
+    reader.read({"choices": [], "usage": usage})
     assert reader.usage() == expected
 
 
