@@ -196,7 +196,7 @@ SCRIPTED = {
 
 PACKS = (
     "durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-kg", "agentbench-ltp",
-    "agentbench-os", "agentbench-webshop",
+    "agentbench-mind2web", "agentbench-os", "agentbench-webshop",
 )  # fmt: skip
 """The packs of the image of tasks."""
 ENVIRONMENTS = ("python", "mariadb", "os-default")

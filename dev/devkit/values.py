@@ -112,6 +112,8 @@ class Storage(ApiModel):
 class RelayValues(Service):
     storage: Storage
     retention_days: Annotated[float, Field(ge=0)] = 0
+    extra_volumes: Objects = Field(default_factory=list)
+    extra_volume_mounts: Objects = Field(default_factory=list)
 
 
 class Proxy(ApiModel):

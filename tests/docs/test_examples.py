@@ -23,6 +23,7 @@ from casewarden_tasks import (
     agentbench_dcg,
     agentbench_kg,
     agentbench_ltp,
+    agentbench_mind2web,
     agentbench_os,
     agentbench_webshop,
     durable_kv,
@@ -37,15 +38,15 @@ FOLDERS = {document["metadata"]["name"]: document["data"] for document in DOCUME
 PACKS: dict[str, Any] = {
     module.PACK.id: module.PACK
     for module in (
-        agentbench_db, agentbench_dcg, agentbench_kg, agentbench_ltp, agentbench_os, agentbench_webshop, durable_kv,
-        support_routing,
+        agentbench_db, agentbench_dcg, agentbench_kg, agentbench_ltp, agentbench_mind2web, agentbench_os,
+        agentbench_webshop, durable_kv, support_routing,
     )
 }  # fmt: skip
 PLAYED = [name for name, spec in RUNS.items() if not spec["task"]["name"].startswith("agentbench-")]
 OF_THEIR_OWN_RULE = [
     name
     for name, spec in RUNS.items()
-    if spec["task"]["name"] in (agentbench_dcg.PACK.id, agentbench_kg.PACK.id, agentbench_webshop.PACK.id)
+    if spec["task"]["name"].removeprefix("agentbench-") in ("dcg", "kg", "mind2web", "webshop")
 ]
 CATALOGUE = Catalogue.model_validate(
     {

@@ -21,6 +21,17 @@ KNOBS: dict[str, Any] = {
 }
 VALUES: dict[str, dict[str, Any]] = {
     "as it comes": {},
+    "with a tokenizer": {
+        "catalogue": {
+            "endpoints": {
+                "team-qwen": {"url": "http://qwen.models.svc:8000/v1", "tokenizer": "/tokenizers/qwen3/tokenizer.json"}
+            }
+        },
+        "relay": {
+            "extraVolumes": [{"name": "tokenizers", "persistentVolumeClaim": {"claimName": "tokenizers"}}],
+            "extraVolumeMounts": [{"name": "tokenizers", "mountPath": "/tokenizers", "readOnly": True}],
+        },
+    },
     "for a trial": {"relay": {"storage": {"type": "emptyDir", "size": "1Gi"}}},
     "with evidence in a bucket": {
         "relay": {

@@ -105,7 +105,7 @@ class TaskModels:
         self._transcript.add(0, f"{role}-out", answer.body)
         if answer.status >= 400:
             why = f"it refused ({answer.reason or answer.status}): {error_text(answer.body)}"
-            raise _Refusal(answer.reason, why)
+            raise _Refusal(answer.reason or "", why)
         message = json.loads(answer_message(answer.body, model.model.dialect))
         if not isinstance(message["content"], (str, type(None))):
             raise EnvironmentFailure("ModelUnavailable", "it answered with something else than a text")
