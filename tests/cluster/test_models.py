@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support import judged_pack, model_clients
 from support.kubectl import Kubectl, condition, evalrun, message, reason, workspace
 from support.offers import SYSTEM, image_of, offering
+from support.prometheus import told_by, watching
 from support.scripted import MODELS, scripted_models
 from support.shipped_pack import command_of
 
@@ -193,3 +195,23 @@ def test_a_judge_is_metered_apart_and_what_is_wrong_with_it_is_not_the_agents(
     said = {row["dir"]: row["text"] for row in shown["transcript"]}
     assert "Is it 42?" in said["judge-in"]
     assert '"no"' in said["judge-out"]
+
+
+def test_a_real_prometheus_has_data_for_every_panel_of_models_and_tells_of_a_spent_budget(
+    kubectl: Kubectl, module_namespace: str, models: Stats, tmp_path: Path
+) -> None:
+    def run(name: str) -> None:
+        kubectl.apply(a_run(module_namespace, name, model("support"), budget={"modelCalls": 2}, **ONE))
+        assert reason(kubectl.finished(module_namespace, name), "Failed") == "BudgetSpent"
+
+    # What is counted for the first time has not risen yet, as Prometheus sees it.
+    run("spent-before")
+    with watching(kubectl, tmp_path) as prometheus:
+        run("spent")
+        kubectl.until(
+            lambda: (
+                "CasewardenModelBudgetSpent" in prometheus.firing() and not prometheus.without_data(told_by("models"))
+            ),
+            30,
+            lambda: f"firing: {prometheus.firing()}, no data: {prometheus.without_data(told_by('models'))}",
+        )
