@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.candidates import EXITS_127, FINISHES_AFTER
 from support.helm import Helm
 from support.kubectl import Kubectl, evalrun, message, reason, workspace
@@ -176,7 +177,7 @@ def test_what_the_operator_may_do_is_little(kubectl: Kubectl) -> None:
 
 
 def test_helm_4_serves_one_namespace_of_a_user_without_cluster_rights_and_leaves_little(
-    helm: Helm, kubectl: Kubectl, namespace: str
+    helm: Helm, kubectl: Kubectl, namespace: str, tmp_path: Path
 ) -> None:
     """The release is taken away and put back as it was: the other tests share it."""
     values = helm("get", "values", RELEASE, "-n", SYSTEM, "-o", "json")
@@ -184,7 +185,7 @@ def test_helm_4_serves_one_namespace_of_a_user_without_cluster_rights_and_leaves
     kubectl.finished(namespace, "before")
     helm("uninstall", RELEASE, "-n", SYSTEM, "--wait")
     helm4 = Helm(helm.kubeconfig, 4)
-    file = Path(os.environ.get("TMPDIR", "/tmp")) / f"values-{namespace}.json"
+    file = tmp_path / "values.json"
     file.write_text(values)
     try:
         _little_is_left(kubectl)
@@ -196,12 +197,12 @@ def test_helm_4_serves_one_namespace_of_a_user_without_cluster_rights_and_leaves
         limited(kubectl, namespace)
         _crds_come_by_hand(helm4, kubectl, namespace, file)
         _a_user_and_an_upgrade(helm4, kubectl, namespace)
+        _readers(kubectl, namespace, tmp_path)
         assert helm4("test", RELEASE, "-n", SYSTEM, "--timeout", "5m", seconds=320).count("Succeeded") >= 5
         helm4("uninstall", RELEASE, "-n", SYSTEM, "--wait")
         _little_is_left(kubectl)
         assert kubectl.status(namespace, "narrow")["score"] == "0.35"
     finally:
-        file.unlink()
         kubectl("label", "namespace", SYSTEM, "pod-security.kubernetes.io/enforce-")
         kubectl("delete", "-n", SYSTEM, "resourcequota/team", "limitrange/team", "--ignore-not-found")
         environment = {**os.environ, "KUBECONFIG": kubectl.kubeconfig}
@@ -260,3 +261,32 @@ def _a_user_and_an_upgrade(helm4: Helm, kubectl: Kubectl, namespace: str) -> Non
     operator = f"--as=system:serviceaccount:{SYSTEM}:casewarden-operator"
     assert kubectl("auth", "can-i", "create", "pods", "-n", "default", operator, check=False).startswith("no")
     assert kubectl("auth", "can-i", "create", "pods", "-n", namespace, operator, check=False).startswith("yes")
+
+
+def _readers(kubectl: Kubectl, namespace: str, folder: Path) -> None:
+    """Evidence is read by whom the release's roles let read it, and by nobody else."""
+    kubectl("create", "serviceaccount", "reader", "-n", namespace)
+    reader = f"--serviceaccount={namespace}:reader"
+    for role in ("casewarden-viewer", "casewarden-evidence-reader"):
+        kubectl("create", "rolebinding", role, "-n", namespace, f"--clusterrole={role}", reader)
+    kubectl("create", "rolebinding", f"read-{namespace}", "-n", SYSTEM, "--role=casewarden-relay-access", reader)
+    try:
+        done = _verified(kubectl, namespace, "reader", folder)
+        assert done.returncode == 0, done.stderr
+        assert "authenticated" in done.stdout
+        refused = _verified(kubectl, namespace, "user", folder)
+        assert refused.returncode == 2
+        assert "forbidden" in refused.stderr.lower()
+    finally:
+        kubectl("delete", "rolebinding", f"read-{namespace}", "-n", SYSTEM)
+
+
+def _verified(kubectl: Kubectl, namespace: str, account: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    config = yaml.safe_load(Path(kubectl.kubeconfig).read_text())
+    (user,) = config["users"]
+    user["user"] = {"token": kubectl("create", "token", account, "-n", namespace).strip()}
+    file = folder / account
+    file.write_text(yaml.safe_dump(config))
+    words = [str(ROOT / ".venv/bin/casewarden"), "verify", "narrow", "-n", namespace]
+    return subprocess.run(words, env={**os.environ, "KUBECONFIG": str(file)}, capture_output=True, text=True,
+                          timeout=120, check=False)  # fmt: skip
