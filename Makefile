@@ -112,7 +112,7 @@ test-agentbench: setup ## What is tested on AgentBench's own data, a checkout th
 	PATH="$$(dev/cluster programs):$$PATH" $(PYTEST) -q tests/cluster/agentbench
 
 .PHONY: soak
-soak: setup ## What takes too long for every change: API server or relay away for minutes, whole audits through a restart
+soak: setup ## What takes too long for every change: API server or relay away for minutes, whole audits through a restart, Kueue
 	export CLUSTER_NAME=$(TEST_CLUSTER) CASEWARDEN_SOAK_SECONDS=180; \
 	trap 'dev/cluster down' EXIT; \
 	dev/cluster up; \

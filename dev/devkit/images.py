@@ -157,6 +157,10 @@ def _trial(folder: Path) -> None:
     shutil.copy2(programs.ensure(programs.S3) / "versitygw", folder / "versitygw")
 
 
+def _kueue(folder: Path) -> None:
+    shutil.copy2(programs.ensure(programs.KUEUE) / "kueue", folder / "kueue")
+
+
 SDK = "tasks/casewarden_sdk"
 IMAGES: dict[str, Image] = {
     image.name: image
@@ -178,6 +182,7 @@ IMAGES: dict[str, Image] = {
         Image("os-ubuntu", base="base"),
         Image("operator", base="python", sources=("operator/casewarden", SDK), prepare=_operator),
         Image("trial", base="python", prepare=_trial),
+        Image("kueue", prepare=_kueue),
     )
 }
 CLUSTER_ONLY = ("pause", "coredns")

@@ -59,6 +59,7 @@ CLUSTER = Group(
 )
 S3 = Group("s3", SOURCE / "s3", ("github.com/versity/versitygw/cmd/versitygw",))
 HELM4 = Group("helm4", SOURCE / "helm4", ("helm.sh/helm/v4/cmd/helm",))
+KUEUE = Group("kueue", SOURCE / "kueue", ("sigs.k8s.io/kueue/cmd/kueue",))
 KWOK = Group("kwok", SOURCE / "kwok", ("sigs.k8s.io/kwok/cmd/kwok",))
 
 

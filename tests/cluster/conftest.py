@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator
@@ -56,6 +57,15 @@ def kubeconfig() -> str:
 def kubectl(kubeconfig: str) -> Kubectl:
     """kubectl against the cluster under test."""
     return Kubectl(kubeconfig)
+
+
+@pytest.fixture(scope="session")
+def here(kubectl: Kubectl) -> str:
+    """The address under which pods find this machine."""
+    node = kubectl("get", "nodes", "-o", "jsonpath={.items[0].status.addresses[?(@.type=='InternalIP')].address}")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect((node.split()[0], 6443))
+        return str(probe.getsockname()[0])
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.kubectl import FINISHED, Kubectl, condition, evalrun, message, reason
+from support.prometheus import told_by, watching
 
 MARGINS = {
     "claim-without-actions": 4, "wrong-ticket": 4, "wrong-queue": 4, "duplicate-note": 4, "close-unresolved": 2,
@@ -85,12 +87,37 @@ def test_its_evidence_verifies_down_to_the_bundles(
     assert "14 of 18 mutants of the grader are noticed" in done.stdout
 
 
+def test_it_is_reported_with_its_margins(
+    audited: dict[str, Any],
+    module_namespace: str,
+    casewarden: Callable[..., subprocess.CompletedProcess[str]],
+    tmp_path: Path,
+) -> None:
+    page = tmp_path / "report.html"
+    done = casewarden("report", "ar/trial", "-n", module_namespace, "-o", str(page))
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"<dt>weakest margin</dt><dd>1 family</dd>", page.read_text())
+    assert "<dt>faults caught</dt><dd>8 of 8</dd>" in page.read_text()
+
+
 def test_the_run_then_starts_by_itself_and_shows_floor_and_ceiling_beside_its_score(
     kubectl: Kubectl, module_namespace: str, audited: dict[str, Any]
 ) -> None:
     status = kubectl.finished(module_namespace, "gated")
     assert (status["score"], condition(status, "Audited")) == ("0.35", "True")
     assert status["floor"] == {"audit": "trial", "nullAgent": "0.35", "reference": "1"}
+
+
+def test_a_real_prometheus_has_data_for_every_panel_of_audits(
+    kubectl: Kubectl, module_namespace: str, audited: dict[str, Any], tmp_path: Path
+) -> None:
+    kubectl.finished(module_namespace, "gated")
+    with watching(kubectl, tmp_path) as prometheus:
+        kubectl.until(
+            lambda: not prometheus.without_data(told_by("audits")),
+            20,
+            lambda: f"no data: {prometheus.without_data(told_by('audits'))}",
+        )
 
 
 def test_its_records_graded_again_by_an_equal_grader_are_byte_for_byte_the_same(

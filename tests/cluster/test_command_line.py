@@ -62,6 +62,18 @@ def test_a_failed_case_is_listed_and_shown_turn_by_turn(casewarden: Command, fin
     assert "remaining_actions" in shown.stdout
 
 
+def test_it_is_reported_and_exported(casewarden: Command, finished: str, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    done = casewarden("report", "idle", "-n", finished, "-o", str(page))
+    assert done.returncode == 0, done.stderr
+    assert "4 transcripts are in this report." in page.read_text()
+    for form, begins in (("junit", b"<?xml"), ("csv", b"namespace,run"), ("inspect", b"PK")):
+        file = tmp_path / form
+        done = casewarden("export", "idle", "-n", finished, "-f", form, "-o", str(file))
+        assert done.returncode == 0, done.stderr
+        assert file.read_bytes().startswith(begins)
+
+
 def test_what_would_run_is_told_without_running_it(casewarden: Command) -> None:
     planned = casewarden("plan", "--task", "support-routing", "--output", "json")
     assert planned.returncode == 0, planned.stderr

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from support import evalarc
 from support.kubectl import Kubectl, condition, evalrun, workspace
+from support.prometheus import told_by, watching
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 FAULTS = [(task, name) for task in evalarc.TASKS for name in evalarc.names(task)[1:]]
@@ -113,6 +114,17 @@ def test_the_evidence_of_a_run_is_verified_against_its_status(
 
 
 @pytest.mark.timeout(600)
+def test_a_real_prometheus_has_the_intervals(
+    statuses: Mapping[tuple[str, str], Any], kubectl: Kubectl, tmp_path: Path
+) -> None:
+    with watching(kubectl, tmp_path) as prometheus:
+        kubectl.until(
+            lambda: not prometheus.without_data(told_by("intervals")),
+            20,
+            lambda: f"no data: {prometheus.without_data(told_by('intervals'))}",
+        )
+
+
 def test_a_folder_is_evaluated_by_one_command(casewarden: Command, namespace: str, tmp_path: Path) -> None:
     folder = evalarc.write(evalarc.programs("support-routing")["wrong-queue"], tmp_path / "agent")
     done = casewarden(

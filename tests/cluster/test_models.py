@@ -8,12 +8,14 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support import judged_pack, model_clients
 from support.kubectl import Kubectl, condition, evalrun, message, reason, workspace
 from support.offers import SYSTEM, image_of, offering
+from support.prometheus import told_by, watching
 from support.scripted import MODELS, scripted_models
 from support.shipped_pack import command_of
 
@@ -284,3 +286,24 @@ def test_four_slots_are_used_by_priority_and_every_call_is_counted_once_whoever_
     # A killed pod's case is played anew: that, and no more, is what it cost.
     alone = (2 * EARLY + 1) * CALLS
     assert alone <= answered <= alone + 6 * again, answered
+
+
+def test_a_real_prometheus_has_data_for_every_panel_of_models_and_tells_of_a_spent_budget(
+    kubectl: Kubectl, module_namespace: str, models: Stats, tmp_path: Path
+) -> None:
+    def run(name: str) -> None:
+        kubectl.apply(a_run(module_namespace, name, model("support"), budget={"modelCalls": 2}, **ONE))
+
+    # What is counted for the first time has not risen yet, as Prometheus sees it.
+    run("spent-before")
+    assert reason(kubectl.finished(module_namespace, "spent-before"), "Failed") == "BudgetSpent"
+    missing = set(told_by("models"))
+    with watching(kubectl, tmp_path) as prometheus:
+        run("spent")
+
+        def told() -> bool:
+            # Slots are there while runs want them.
+            missing.intersection_update(prometheus.without_data(missing))
+            return not missing and "CasewardenModelBudgetSpent" in prometheus.firing()
+
+        kubectl.until(told, 60, lambda: f"firing: {prometheus.firing()}, no data: {missing}")

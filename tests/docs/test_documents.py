@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
+
+from casewarden.cli.app import run
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
@@ -40,6 +43,23 @@ def test_every_manifest_on_a_page_is_accepted(page: Path, tmp_path: Path) -> Non
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+COMMANDS = sorted(
+    {line for page in PAGES for line in re.findall(r"^(?:\$ |    )casewarden (.+)$", page.read_text(), re.M)}
+)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_every_command_of_ours_on_a_page_has_that_verb_and_those_options(line: str) -> None:
+    words = shlex.split(line, comments=True)
+    # What is asked for help beside an option that there is not, says that.
+    assert run("casewarden", [*words, "--help"]) == 0
+
+
+def test_an_option_that_there_is_not_is_noticed() -> None:
+    assert len(COMMANDS) >= 15
+    assert run("casewarden", ["verify", "kv-gpt", "--sgn", "key.pem", "--help"]) == 2
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -9,11 +9,13 @@ import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
+from support.kubectl import Kubectl
+from support.ports import free_port
 
 from devkit import panels, prometheus
 
@@ -113,3 +115,48 @@ def promtool(*words: str, stdin: str | None = None) -> subprocess.CompletedProce
         timeout=60,
         check=False,
     )
+
+
+PARTS = {
+    "audits": ("casewarden_audit_", "casewarden_run_score_floor"),
+    "models": ("casewarden_run_model", "casewarden_relay_model", "casewarden_slots{"),
+    "intervals": ("casewarden_run_score_bound",),
+}
+"""What only some runs have: the beginnings of its metrics."""
+
+
+def told_by(part: str | None) -> list[str]:
+    """Return the expressions of panels and the metrics of alerts that a part has data for; without one, every run."""
+    asked = [*panel_expressions("2m"), *sorted({name for alert in alerts() for name in inputs(alert["expr"])})]
+    of_parts = [name for names in PARTS.values() for name in names]
+    wanted = PARTS[part] if part else of_parts
+    return [text for text in asked if any(name in text for name in wanted) == (part is not None)]
+
+
+@contextmanager
+def watching(kubectl: Kubectl, folder: Path, *parts: str) -> Iterator[Prometheus]:
+    """Run a Prometheus that scrapes the installed release, or some of its parts: ``operator``, ``relay``."""
+    with ExitStack() as stack:
+        ports = {part: stack.enter_context(_forwarded(kubectl, part)) for part in parts or ("operator", "relay")}
+        yield stack.enter_context(scraping(folder, ports, free_port()))
+
+
+@contextmanager
+def _forwarded(kubectl: Kubectl, part: str) -> Iterator[int]:
+    port = free_port()
+    words = ["kubectl", "--kubeconfig", kubectl.kubeconfig, "-n", "casewarden-system", "port-forward",
+             f"service/casewarden-{part}", f"{port}:8080"]  # fmt: skip
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            kubectl.until(lambda: _answers(port), 30, lambda: f"no port-forward to casewarden-{part}")
+            yield port
+        finally:
+            process.terminate()
+
+
+def _answers(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False

@@ -178,6 +178,12 @@ def _message(container: ContainerRecord) -> dict[str, object]:
     return document if isinstance(document, dict) and document.get("v") == 1 else {}
 
 
+_OTHER_CONTRACT = (
+    "{!r} is not what this operator speaks ('1'): take the task image that was made for this release, "
+    "or the release that the image was made for"
+)
+
+
 def read_plan_log(log: bytes, sha256: str) -> tuple[Plan, str]:
     """Return the plan in a plan pod's log and its canonical text; ``PlanFailed`` where it is not of that digest."""
     try:
@@ -193,9 +199,12 @@ def _parse(text: str, sha256: str) -> Plan:
     try:
         return Plan.model_validate(json.loads(text))
     except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
+        found = error.errors(include_url=False)
+        # Whatever else differs, does so because the contract does.
+        detail = next((item for item in found if item["loc"] == ("contract_version",)), found[0])
         where = ".".join(str(part) for part in detail["loc"])
-        message = ": ".join(part for part in ("the task's plan", where, detail["msg"]) if part)
+        said = _OTHER_CONTRACT.format(detail["input"]) if where == "contract_version" else detail["msg"]
+        message = ": ".join(part for part in ("the task's plan", where, said) if part)
         raise PlanFailed(RunReason.PLAN_REFUSED, message) from None
 
 

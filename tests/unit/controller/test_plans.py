@@ -147,6 +147,24 @@ def test_a_log_with_another_plan_is_not_it() -> None:
         read_plan_log("\n".join(plan_lines(other)).encode(), SHA)
 
 
+OTHER = canonical({**PLAN, "contract_version": "2", "dimensions": None})
+OTHER_SHA = sha256_bytes(OTHER.encode())
+
+
+def test_a_plan_of_another_contract_is_refused_with_what_helps() -> None:
+    log = "\n".join(plan_lines(json.loads(OTHER))).encode()
+    with pytest.raises(PlanFailed, match="contract_version: '2' is not what this operator speaks") as refused:
+        read_plan_log(log, OTHER_SHA)
+    assert refused.value.reason == RunReason.PLAN_REFUSED
+
+
+async def test_a_kept_plan_of_another_contract_is_not_played() -> None:
+    """As an operator finds it that was upgraded, or put back, while the run was going on."""
+    api = MemoryKube()
+    await keep_plan(api, RUN, OTHER, Resolved("tasks:1", (), {}))
+    assert await load_plan(api, RUN, OTHER_SHA) is None
+
+
 async def test_a_kept_plan_is_read_back_and_cannot_be_changed() -> None:
     api = MemoryKube()
     said = Resolved("x@sha256:1", ("casewarden-task", "echo"), {"python": "python:1"})
