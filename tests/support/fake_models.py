@@ -105,6 +105,8 @@ def game_player(messages: list[dict[str, Any]]) -> str:
 
 def message_for(model: str, body: dict[str, Any]) -> dict[str, Any]:
     messages = body.get("messages") or []
+    if model == "says":
+        return {"role": "assistant", "content": body["say"]}
     if model == "puzzle-judge":
         return {"role": "assistant", "content": puzzle_judge(messages)}
     if model == "nonsense-judge":
@@ -233,7 +235,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def openai(self, model: str, body: dict[str, Any]) -> None:
         if not self.path.endswith("/chat/completions"):
-            document = {"object": "text_completion", "choices": [{"index": 0, "text": f"echo: {body['prompt']}"}]}
+            text = body["say"] if model == "says" else f"echo: {body['prompt']}"
+            document = {"object": "text_completion", "choices": [{"index": 0, "text": text}]}
             return self.answer(200, {**document, "usage": {"prompt_tokens": 11, "completion_tokens": 7}})
         message = message_for(model, body)
         usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}

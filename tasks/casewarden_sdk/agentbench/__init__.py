@@ -9,6 +9,7 @@ from __future__ import annotations
 from .aliases import install_aliases
 from .dataset import Dataset, open_dataset
 from .foreign import TaskPack, task_pack
+from .indices import chosen_indices
 from .messages import AgentOutput, ChatItem, TaskOutput, TaskSampleExecutionResult
 from .pack import SOURCES, AgentBenchPack
 from .session import Session
@@ -28,6 +29,7 @@ __all__ = [
     "TaskOutput",
     "TaskPack",
     "TaskSampleExecutionResult",
+    "chosen_indices",
     "install_aliases",
     "open_dataset",
     "task_pack",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, open_dataset
+from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, chosen_indices, open_dataset
 from casewarden_sdk.contract import Case, Control, Limits
 from casewarden_sdk.errors import ContractError
 
@@ -31,7 +32,7 @@ _COMPAT: Final = "v0.2"
 _SPLITS: Final = ("dev", "std")
 _ROUNDS, _MOST_ROUNDS = 15, 100
 _GRAPH: Final = "graph.nt"
-_KNOWN: Final = ("compat", "dataset", "datasetDigest", "endpoint", "round", "split")
+_KNOWN: Final = ("compat", "dataset", "datasetDigest", "endpoint", "indices", "round", "split")
 _SHOWN: Final = 5
 
 
@@ -66,12 +67,13 @@ class GraphPack(AgentBenchPack):
                 if name in params:
                     raise ContractError(f"spec.task.params.{name}: goes with the questions of a data set; give dataset")
             own = own_questions()
-            questions = Questions(dict(enumerate(own)), len(own), {})
+            chosen = {index: own[index] for index in chosen_indices(params, len(own))}
+            questions = Questions(chosen, len(own), {})
             return KnowledgeGraph(questions, own_ontology(), _own_graph(), rounds, compat is not None)
         split = params.get("split", "std")
         if split not in _SPLITS:
             raise ContractError(f"spec.task.params.split is {split!r}; give one of {', '.join(_SPLITS)}")
-        questions = read_questions(dataset, f"data/knowledgegraph/{split}.json")
+        questions = _chosen(read_questions(dataset, f"data/knowledgegraph/{split}.json"), params)
         ontology = read_ontology(dataset)
         if endpoint is not None:
             return KnowledgeGraph(questions, ontology, endpoint, rounds, compat is not None)
@@ -111,6 +113,14 @@ class GraphPack(AgentBenchPack):
             if names
         ]
         return "; ".join(told) or None
+
+
+def _chosen(questions: Questions, params: Mapping[str, Any]) -> Questions:
+    wanted = chosen_indices(params, questions.rows)
+    found = {index: questions.by_index[index] for index in wanted if index in questions.by_index}
+    if not found:
+        raise ContractError(f"spec.task.params.indices: {questions.broken[wanted[0]]}; name rows that are questions")
+    return replace(questions, by_index=found)
 
 
 def _judged(case: Case, output: TaskOutput) -> Found:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, open_dataset
+from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, chosen_indices, open_dataset
 from casewarden_sdk.contract import Case, Control, Limits
 from casewarden_sdk.errors import ContractError
 
@@ -60,7 +60,7 @@ class PuzzlePack(AgentBenchPack):
         puzzles = _puzzles(params, compat is not None)
         rounds = _whole(params, "round", _ROUNDS, _MOST_ROUNDS)
         repeats = _whole(params, "judgeRepeats", 1, _MOST_REPEATS)
-        return Puzzles(puzzles, _indices(params, len(puzzles)), rounds, repeats, compat is not None)
+        return Puzzles(puzzles, chosen_indices(params, len(puzzles)), rounds, repeats, compat is not None)
 
     def content(self, task: Any, index: Any) -> Mapping[str, Any]:
         """Return the puzzle."""
@@ -120,17 +120,6 @@ def _puzzles(params: Mapping[str, Any], compat: bool) -> list[Puzzle]:
     if not isinstance(name, str):
         raise ContractError(f"spec.task.params.filepath is {name!r}; give the path of an xlsx file in the data set")
     return sheet_puzzles(dataset.read(name), name, empty_lines=compat)
-
-
-def _indices(params: Mapping[str, Any], count: int) -> Sequence[int]:
-    """Return the rows that a run plays: all, unless it names some."""
-    wanted = params.get("indices", list(range(count)))
-    whole = isinstance(wanted, list) and all(isinstance(index, int) and not isinstance(index, bool) for index in wanted)
-    if not whole or not wanted or len(set(wanted)) != len(wanted) or not all(0 <= index < count for index in wanted):
-        raise ContractError(
-            f"spec.task.params.indices is {wanted!r:.80}; give a list of different whole numbers from 0 to {count - 1}"
-        )
-    return list(wanted)
 
 
 def _whole(params: Mapping[str, Any], name: str, default: int, most: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, open_dataset
+from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, chosen_indices, open_dataset
 from casewarden_sdk.contract import Case, Control, Limits
 from casewarden_sdk.errors import ContractError
 
@@ -52,7 +52,7 @@ class BrowsingPack(AgentBenchPack):
         if compat not in (None, _COMPAT):
             raise ContractError(f"spec.task.params.compat is {compat!r}; give {_COMPAT!r}, or leave it out")
         records = _records(params)
-        wanted = _indices(params, len(records.samples))
+        wanted = chosen_indices(params, len(records.samples))
         if compat is not None:
             wanted = [index for index in wanted if index < _V0_2_INDICES]
         return Browsing(records, wanted, compat is not None)
@@ -117,17 +117,6 @@ def _records(params: Mapping[str, Any]) -> Records:
     if split not in _SPLITS:
         raise ContractError(f"spec.task.params.split is {split!r}; give one of {', '.join(_SPLITS)}")
     return read_records(dataset, split)
-
-
-def _indices(params: Mapping[str, Any], count: int) -> Sequence[int]:
-    """Return the actions that a run plays: all, unless it names some."""
-    wanted = params.get("indices", list(range(count)))
-    whole = isinstance(wanted, list) and all(isinstance(index, int) and not isinstance(index, bool) for index in wanted)
-    if not whole or not wanted or len(set(wanted)) != len(wanted) or not all(0 <= index < count for index in wanted):
-        raise ContractError(
-            f"spec.task.params.indices is {wanted!r:.80}; give a list of different whole numbers from 0 to {count - 1}"
-        )
-    return list(wanted)
 
 
 PACK = BrowsingPack()

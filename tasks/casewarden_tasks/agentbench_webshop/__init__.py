@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, Dataset, TaskOutput, open_dataset
+from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, Dataset, TaskOutput, chosen_indices, open_dataset
 from casewarden_sdk.contract import Case, Control, Limits
 from casewarden_sdk.errors import ContractError
 
@@ -26,7 +26,7 @@ _FILES: Final = (
 _COMPAT: Final = "v0.2"
 _SPLITS: Final = {"dev": range(200, 280), "std": range(200)}
 _ROUNDS, _MOST_ROUNDS = 10, 100
-_KNOWN: Final = ("compat", "dataset", "datasetDigest", "round", "split")
+_KNOWN: Final = ("compat", "dataset", "datasetDigest", "indices", "round", "split")
 
 
 class ShopPack(AgentBenchPack):
@@ -58,10 +58,11 @@ class ShopPack(AgentBenchPack):
             raise ContractError(f"spec.task.params.round is {rounds!r}; give a whole number from 1 to {_MOST_ROUNDS}")
         dataset = open_dataset(params)
         if dataset is not None:
-            return _webshop(dataset, params.get("split", "std"), compat is not None, rounds)
+            shop = _webshop(dataset, params.get("split", "std"), compat is not None, rounds)
+            return Shopping(shop.catalogue, _chosen(shop.goals, params), rounds)
         if "split" in params:
             raise ContractError("spec.task.params.split: says what of a data set is played; give dataset too")
-        return Shopping(own_catalogue(), dict(enumerate(own_goals())), rounds)
+        return Shopping(own_catalogue(), _chosen(dict(enumerate(own_goals())), params), rounds)
 
     def content(self, task: Any, index: Any) -> Mapping[str, Any]:
         """Return the goal."""
@@ -109,6 +110,12 @@ class ShopPack(AgentBenchPack):
         if not found.price:
             told.append(f"price: {facts['purchase']['product']['price']:.2f} is over {goal.price_upper:.2f}")
         return "; ".join(told) or None
+
+
+def _chosen(goals: Mapping[int, Goal], params: Mapping[str, Any]) -> dict[int, Goal]:
+    """Return the goals that a run plays, by their numbers: all, unless it names some by their places in the split."""
+    numbers = list(goals)
+    return {numbers[place]: goals[numbers[place]] for place in chosen_indices(params, len(numbers))}
 
 
 def _judged(case: Case, facts: Mapping[str, Any]) -> Reward | None:
