@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from support.fake_models import FakeModels
 
 from casewarden.local.shim import find_shim
 from casewarden_tasks._template import PACK as TEMPLATE
+from casewarden_tasks.agentbench_mind2web.own import own_tasks
 
 PACK = ["--pack", "casewarden_tasks._template:PACK"]
 REFERENCE = next(control for control in TEMPLATE.controls if control.kind == "reference")
@@ -210,3 +212,21 @@ async def test_run_plays_a_model_at_an_endpoint_of_the_command_line(cli: Any, mo
     assert (verified.code, f"{models.stats.calls} of the calls are in the bundles" in verified.out) == (0, True)
     assert refused.code == 2
     assert "--endpoint" in refused.out
+
+
+async def test_a_run_reads_the_data_set_that_is_named_beside_it(cli: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "records"
+    (folder / "data_dev").mkdir(parents=True)
+    (folder / "LICENSE").write_text("CC-BY-4.0")
+    (folder / "data_dev" / "tasks.json").write_text(json.dumps(own_tasks()[:1]))
+    task = {"name": "agentbench-mind2web", "params": {"dataset": "records", "split": "dev"}}
+    file = cli.write("run.yaml", yaml.safe_dump(manifest({"control": "reference"}, task=task, seeds={"values": [0]})))
+    pack = ["--pack", "casewarden_tasks.agentbench_mind2web:PACK"]
+
+    refused = await cli("run", "-f", file, *pack)
+    assert refused.code != 0
+    assert "there is no data set 'records'" in refused.out + refused.err
+
+    ran = await cli("run", "-f", file, *pack, "--dataset", f"records={folder}", "-o", "json", "--out", "with")
+    assert ran.code == 0, ran.err
+    assert (ran.json["status"]["score"], ran.json["status"]["assessed"]) == ("1", "3/3")
