@@ -14,11 +14,11 @@ from support.scripted import scripted_models
 
 Casewarden = Callable[..., subprocess.CompletedProcess[str]]
 # What solves the first sample of each, said at once and again.
-DB = {"name": "agentbench-db", "params": {"indices": [0]}}
-OS = {"name": "agentbench-os", "params": {"indices": ["own-own-00000"]}}
+DB = {"name": "agentbench-db"}
+OS = {"name": "agentbench-os"}
 SAYS = {
-    "db": (DB, 'Action: Answer\nFinal Answer: ["Gannet"]'),
-    "os": (OS, "Think: eight files are there.\n\nAct: answer(8)"),
+    "db": (DB, "0", 'Action: Answer\nFinal Answer: ["Gannet"]'),
+    "os": (OS, "own-own-00000", "Think: eight files are there.\n\nAct: answer(8)"),
 }
 BY_ENDPOINT: dict[str, dict[str, Any]] = {
     "openai-chat": {},
@@ -49,9 +49,9 @@ AUDITS = {
     "shopping": ({"name": "agentbench-webshop", "params": {"indices": [0]}}, 8),
 }
 TO_THE_END = {
-    "graph": ({"name": "agentbench-kg", "params": {"indices": [0], "round": 3}}, "Final Answer: #0"),
-    "browsing": ({"name": "agentbench-mind2web", "params": {"indices": [2]}}, "Answer: B\nAction: CLICK"),
-    "shopping": ({"name": "agentbench-webshop", "params": {"indices": [0], "round": 3}}, "Action:\nsearch[socks]"),
+    "graph": ({"name": "agentbench-kg", "params": {"round": 3}}, "0", "Final Answer: #0"),
+    "browsing": ({"name": "agentbench-mind2web"}, "2", "Answer: B\nAction: CLICK"),
+    "shopping": ({"name": "agentbench-webshop", "params": {"round": 3}}, "0", "Action:\nsearch[socks]"),
 }
 
 
@@ -81,19 +81,21 @@ def serves(image: str, text: str, prompter: str) -> dict[str, Any]:
     return {"server": {"image": image, "argv": ["python3", "-c", SERVER, text], "port": 9000, "agent": agent}}
 
 
+def played(namespace: str, name: str, task: dict[str, Any], case: str, candidate: dict[str, Any]) -> dict[str, Any]:
+    return evalrun(namespace, name, task=task, candidate=candidate, seeds={"values": [0]},
+                   select={"families": [case]}, retries={"environment": 0})  # fmt: skip
+
+
 def test_os_and_db_are_played_through_an_endpoint_and_by_agentbenchs_own_agents_with_every_prompter(
     kubectl: Kubectl, root_namespace: str, casewarden: Casewarden
 ) -> None:
     image, runs = image_of(kubectl, "python"), {}
-    for name, (task, text) in SAYS.items():
+    for name, (task, case, text) in SAYS.items():
         for word, prompter in BY_ENDPOINT.items():
-            runs[f"{name}-{word}"] = (task, says(text, prompter or None))
+            runs[f"{name}-{word}"] = (task, case, says(text, prompter or None))
         for word in BY_SERVER:
-            runs[f"{name}-served-{word.replace('_', '-')}"] = (task, serves(image, text, word))
-    kubectl.apply(
-        *(evalrun(root_namespace, name, task=task, candidate=candidate, seeds={"values": [0]},
-                  retries={"environment": 0}) for name, (task, candidate) in runs.items())
-    )  # fmt: skip
+            runs[f"{name}-served-{word.replace('_', '-')}"] = (task, case, serves(image, text, word))
+    kubectl.apply(*(played(root_namespace, name, *run) for name, run in runs.items()))
     ended = {name: kubectl.finished(root_namespace, name, 280) for name in runs}
     assert {name: status.get("score") for name, status in ended.items()} == dict.fromkeys(runs, "1"), {
         name: status.get("failures") for name, status in ended.items()
@@ -138,8 +140,8 @@ def test_an_audit_catches_every_fault_and_its_evidence_verifies(
 
 def test_a_model_plays_each_of_the_others_to_its_end(kubectl: Kubectl, root_namespace: str) -> None:
     kubectl.apply(
-        *(evalrun(root_namespace, f"plays-{name}", task=task, candidate=says(text), seeds={"values": [0]})
-          for name, (task, text) in TO_THE_END.items())
+        *(played(root_namespace, f"plays-{name}", task, case, says(text))
+          for name, (task, case, text) in TO_THE_END.items())
     )  # fmt: skip
     for name in TO_THE_END:
         status = kubectl.finished(root_namespace, f"plays-{name}")
@@ -151,15 +153,13 @@ def test_a_model_plays_each_of_the_others_to_its_end(kubectl: Kubectl, root_name
 def test_an_agent_is_tried_before_it_is_evaluated(
     kubectl: Kubectl, root_namespace: str, casewarden: Casewarden, tmp_path: Any
 ) -> None:
-    good, silent = evalrun(root_namespace, "try-it", task=DB, candidate=says("hello")), tmp_path / "run.json"
-    silent.write_text(json.dumps(good))
-    tried = casewarden("agent-test", "-f", str(silent), "-n", root_namespace, "--message", "Say hello")
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(played(root_namespace, "try-it", DB, "0", says("hello"))))
+    tried = casewarden("agent-test", "-f", str(file), "-n", root_namespace, "--message", "Say hello")
     assert tried.returncode == 0, tried.stdout + tried.stderr
     assert "hello" in tried.stdout
-    unheard = evalrun(
-        root_namespace, "try-it", task=DB, candidate={"model": {"endpoint": "scripted", "name": "unknown"}}
-    )
-    silent.write_text(json.dumps(unheard))
-    tried = casewarden("agent-test", "-f", str(silent), "-n", root_namespace, "--message", "Say hello")
+    unheard = {"model": {"endpoint": "scripted", "name": "unknown"}}
+    file.write_text(json.dumps(played(root_namespace, "try-it", DB, "0", unheard)))
+    tried = casewarden("agent-test", "-f", str(file), "-n", root_namespace, "--message", "Say hello")
     assert tried.returncode != 0
     assert "does not exist" in tried.stdout + tried.stderr

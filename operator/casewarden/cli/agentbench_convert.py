@@ -23,7 +23,7 @@ _FASTCHAT: Final = "src.client.agents.FastChatAgent"
 _TASKS: Final[Mapping[str, tuple[str, Mapping[str, str], bool]]] = {
     "os": ("agentbench-os", {"round_limit": "round_limit"}, True),
     "dbbench": ("agentbench-db", {"max_round": "maxRound", "data_file": "dataFile"}, True),
-    "kg": ("agentbench-kg", {"round": "round"}, True),
+    "kg": ("agentbench-kg", {"round": "round", "sparql_url": "endpoint"}, True),
     "cg": ("agentbench-dcg", {"test_time": "test_time"}, False),
     "ltp": ("agentbench-ltp", {"round": "round"}, True),
     "alfworld": ("agentbench-alfworld", {"max_step": "max_step"}, True),
@@ -36,7 +36,7 @@ _OF_SPLIT: Final = {"webshop-dev": {"start": 200, "end": 280}, "webshop-std": {"
 # What only says how AgentBench's own processes run.
 _SERVER: Final = frozenset({
     "name", "concurrency", "controller_address", "docker_config", "scripts", "data_config", "data_path", "config_path",
-    "prompts_path", "split", "port", "workers", "sparql_url", "eval_yaml", "data", "train", "model", "eval", "seed",
+    "prompts_path", "split", "port", "workers", "eval_yaml", "data", "train", "model", "eval", "seed",
     "llm_prompt", "data_file", "filepath",
 })  # fmt: skip
 _PLAIN_HEADERS: Final = frozenset({"content-type", "accept"})

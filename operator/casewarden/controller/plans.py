@@ -160,7 +160,10 @@ def _judge_answers(pod: PodRecord, answers: list[ContainerRecord], question: Que
     if refusals and digests:
         said = f"one answered, one refused: {refusals[0]['error']}"
         return Unplanned(question.unstable, _unstable(question.word, said), False)
-    bad = next(item for item, document in zip(answers, documents, strict=True) if "sha256" not in document)
+    broken = (
+        item for item, document in zip(answers, documents, strict=True) if item.exit_code or "sha256" not in document
+    )
+    bad = next(broken, answers[0])
     said = bad.message.strip() or bad.reason or "it said nothing"
     message = f"the task image's {question.word} ended with exit code {bad.exit_code}: {said[-300:]}"
     return Unplanned(question.failed, message, True)

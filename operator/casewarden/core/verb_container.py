@@ -60,7 +60,7 @@ def verb_container(
         "env": [env, *data.environment(context.datasets)],
         "resources": c.override(default, template.resources if template else None),
         "securityContext": c.restricted(c.TASK_UID),
-        "terminationMessagePolicy": "File",
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             *mounts,
             c.mount(f"{name}-tmp", "/tmp"),  # noqa: S108

@@ -180,3 +180,9 @@ async def test_a_kept_plan_is_read_back_and_cannot_be_changed() -> None:
 
 async def test_a_plan_that_is_not_whole_is_none() -> None:
     assert await load_plan(MemoryKube(), RUN, SHA) is None
+
+
+def test_answers_of_containers_that_failed_after_them_are_none() -> None:
+    verdict = judge_plan_pod(ended((1, SAID), (1, SAID)), POLICY, 10.0)
+    assert isinstance(verdict, Unplanned)
+    assert "exit code 1" in verdict.message
