@@ -195,8 +195,8 @@ SCRIPTED = {
 
 
 PACKS = (
-    "durable-kv", "support-routing", "agentbench-db", "agentbench-dcg", "agentbench-kg", "agentbench-ltp",
-    "agentbench-mind2web", "agentbench-os", "agentbench-webshop",
+    "durable-kv", "support-routing", "agentbench-alfworld", "agentbench-db", "agentbench-dcg", "agentbench-kg",
+    "agentbench-ltp", "agentbench-mind2web", "agentbench-os", "agentbench-webshop",
 )  # fmt: skip
 """The packs of the image of tasks."""
 ENVIRONMENTS = ("python", "mariadb", "os-default")

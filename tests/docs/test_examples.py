@@ -19,6 +19,7 @@ from casewarden.core.validate import validate_manifest
 from casewarden_sdk.contract import Control, check_bits
 from casewarden_sdk.testing import play
 from casewarden_tasks import (
+    agentbench_alfworld,
     agentbench_db,
     agentbench_dcg,
     agentbench_kg,
@@ -38,8 +39,8 @@ FOLDERS = {document["metadata"]["name"]: document["data"] for document in DOCUME
 PACKS: dict[str, Any] = {
     module.PACK.id: module.PACK
     for module in (
-        agentbench_db, agentbench_dcg, agentbench_kg, agentbench_ltp, agentbench_mind2web, agentbench_os,
-        agentbench_webshop, durable_kv, support_routing,
+        agentbench_alfworld, agentbench_db, agentbench_dcg, agentbench_kg, agentbench_ltp, agentbench_mind2web,
+        agentbench_os, agentbench_webshop, durable_kv, support_routing,
     )
 }  # fmt: skip
 PLAYED = [name for name, spec in RUNS.items() if not spec["task"]["name"].startswith("agentbench-")]

@@ -1,0 +1,3 @@
+"""Fails at its start."""
+
+raise SystemExit(3)
