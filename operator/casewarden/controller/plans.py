@@ -19,6 +19,7 @@ from casewarden.api.plan import Plan
 from casewarden.api.reasons import RunReason
 from casewarden.controller.identity import RunIdentity
 from casewarden.core import facts
+from casewarden.core.bundle_check import strict_json
 from casewarden.core.model import ContainerRecord, PodRecord, RunPolicy
 from casewarden.core.plan_pod import PLAN, PLAN_AGAIN
 from casewarden.core.policies.pending import pending
@@ -175,8 +176,8 @@ def _unstable(word: str, what: str) -> str:
 
 def _message(container: ContainerRecord) -> dict[str, object]:
     try:
-        document = json.loads(container.message)
-    except (ValueError, RecursionError):
+        document = strict_json(container.message.encode())
+    except ValueError:
         return {}
     return document if isinstance(document, dict) and document.get("v") == 1 else {}
 
@@ -200,7 +201,7 @@ def _parse(text: str, sha256: str) -> Plan:
     if sha256_bytes(text.encode()) != sha256:
         raise PlanFailed(RunReason.PLAN_FAILED, f"the plan that was read has not the digest {sha256}")
     try:
-        return Plan.model_validate(json.loads(text))
+        return Plan.model_validate(strict_json(text.encode()))
     except ValidationError as error:
         found = error.errors(include_url=False)
         # Whatever else differs, does so because the contract does.
@@ -209,6 +210,8 @@ def _parse(text: str, sha256: str) -> Plan:
         said = _OTHER_CONTRACT.format(detail["input"]) if where == "contract_version" else detail["msg"]
         message = ": ".join(part for part in ("the task's plan", where, said) if part)
         raise PlanFailed(RunReason.PLAN_REFUSED, message) from None
+    except ValueError as error:
+        raise PlanFailed(RunReason.PLAN_REFUSED, f"the task's plan: it cannot be read: {error}") from None
 
 
 async def keep_plan(api: KubeApi, run: RunIdentity, text: str, resolved: Resolved) -> None:

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from casewarden.api.plan import Plan
 from casewarden.api.reasons import RunReason
+from casewarden.core.bundle_check import strict_json
 from casewarden.core.run_conditions import Why
 from casewarden_sdk.canonical import sha256_bytes
 from casewarden_sdk.plan import read_plan_lines
@@ -101,7 +102,7 @@ async def _ask(pack: str, asked: str, variables: Mapping[str, str]) -> bytes:
 
 def _told(message: Path) -> dict[str, Any]:
     try:
-        document = json.loads(message.read_text(encoding="utf-8"))
+        document = strict_json(message.read_bytes())
     except (FileNotFoundError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}

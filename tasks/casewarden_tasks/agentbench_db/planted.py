@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from casewarden_sdk.contract import Control
-from casewarden_sdk.errors import ContractError
+from casewarden_sdk.planted import Fault, planted
 
 from .play import opening
 from .rows import Row
@@ -22,17 +22,6 @@ __all__ = ["FAULTS", "controls"]
 _PROGRAMS: Final = Path(__file__).parent / "controls"
 _ANSWER: Final = 'yield answer(gold["answers"])'
 _OPERATION: Final = 'yield operation(gold["statement"])'
-
-
-class Fault(NamedTuple):
-    """One passage of the reference and what stands there instead."""
-
-    name: str
-    target: str
-    right: str
-    wrong: str
-    collateral: tuple[str, ...] = ()
-
 
 FAULTS: Final = (
     Fault("off-by-one", "select", _ANSWER, f"""\
@@ -70,15 +59,7 @@ yield operation("SHUTDOWN")
 def controls(rows: Iterable[Row]) -> tuple[Control, ...]:
     """Return reference, null agent, crashing agent and every fault, for these rows."""
     reference = _program("reference").replace("@GOLD@", _gold(rows))
-    return (
-        Control("reference", "reference", {"main.py": reference}),
-        Control("null-agent", "null", {"main.py": _program("null-agent")}),
-        Control("crashing-agent", "crash", {"main.py": _program("crashing-agent")}),
-        *(
-            Control(fault.name, "fault", {"main.py": _plant(fault, reference)}, fault.target, fault.collateral)
-            for fault in FAULTS
-        ),
-    )
+    return planted(reference, _PROGRAMS, FAULTS)
 
 
 def _program(name: str) -> str:
@@ -94,11 +75,3 @@ def _gold(rows: Iterable[Row]) -> str:
         gold.setdefault(task, right)
     # Within JSON's texts a quotation mark may be written so; nothing then ends the raw text before its time.
     return json.dumps(gold, separators=(",", ":")).replace('\\"', "\\u0022")
-
-
-def _plant(fault: Fault, reference: str) -> str:
-    """Replace the one passage; a passage that is not there exactly once would plant nothing, or too much."""
-    found = reference.count(fault.right)
-    if found != 1:
-        raise ContractError(f"fault {fault.name!r}: {fault.right!r} is {found} times in the reference; it must be once")
-    return reference.replace(fault.right, fault.wrong)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from casewarden_sdk.contract import Control
-from casewarden_sdk.errors import ContractError
+from casewarden_sdk.planted import Fault, planted, replaced
 
 from .puzzles import Puzzle
 
@@ -19,17 +19,6 @@ _ASK: Final = "    if number >= len(keys):\n"
 _KEYS: Final = "question(KEYS[story], GIVEN[story], number)"
 _SAID: Final = "        print("
 _FIRST: Final = "    if number == 0:\n        return {}\n    number -= 1\n" + _ASK
-
-
-class Fault(NamedTuple):
-    """One passage of the reference and what stands there instead."""
-
-    name: str
-    target: str
-    right: str
-    wrong: str
-    collateral: tuple[str, ...] = ()
-
 
 FAULTS: Final = (
     Fault("misses-the-last", "solved", _KEYS, "question(KEYS[story][:-1], GIVEN[story], number)"),
@@ -48,34 +37,12 @@ def reference(puzzles: Sequence[Puzzle]) -> str:
     keys = {puzzle.story: list(puzzle.answer_keys) for puzzle in puzzles}
     given = {puzzle.story: puzzle.story_keys[0] for puzzle in puzzles}
     text = (_PROGRAMS / "reference" / "main.py").read_text(encoding="utf-8")
-    return _replaced(
-        _replaced(text, "KEYS = {}", f"KEYS = {json.dumps(keys)}"), "GIVEN = {}", f"GIVEN = {json.dumps(given)}"
+    return replaced(
+        replaced(text, "KEYS = {}", f"KEYS = {json.dumps(keys)}"), "GIVEN = {}", f"GIVEN = {json.dumps(given)}"
     )
 
 
 def controls(puzzles: Sequence[Puzzle]) -> tuple[Control, ...]:
     """Return reference, null agent, crashing agent and every fault."""
     right = reference(puzzles)
-    return (
-        Control("reference", "reference", {"main.py": right}),
-        Control("null-agent", "null", {"main.py": _program("null-agent")}),
-        Control("crashing-agent", "crash", {"main.py": _program("crashing-agent")}),
-        *(
-            Control(
-                fault.name, "fault", {"main.py": _replaced(right, fault.right, fault.wrong)}, fault.target,
-                fault.collateral,
-            )
-            for fault in FAULTS
-        ),
-    )  # fmt: skip
-
-
-def _program(name: str) -> str:
-    return (_PROGRAMS / name / "main.py").read_text(encoding="utf-8")
-
-
-def _replaced(text: str, right: str, wrong: str) -> str:
-    """Replace the one passage; a passage that is not there exactly once would plant nothing, or too much."""
-    if text.count(right) != 1:
-        raise ContractError(f"{right!r} is {text.count(right)} times in the program; it must be there once")
-    return text.replace(right, wrong)
+    return planted(right, _PROGRAMS, FAULTS)

@@ -7,25 +7,14 @@ dimension that must catch it; ``collateral`` are the others that it also breaks,
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from casewarden_sdk.contract import Control
-from casewarden_sdk.errors import ContractError
+from casewarden_sdk.planted import Fault, planted
 
 __all__ = ["FAULTS", "controls"]
 
 _PROGRAMS: Final = Path(__file__).parent / "controls"
-
-
-class Fault(NamedTuple):
-    """One passage of the reference and what stands there instead."""
-
-    name: str
-    target: str
-    right: str
-    wrong: str
-    collateral: tuple[str, ...] = ()
-
 
 FAULTS: Final = (
     Fault(
@@ -71,24 +60,8 @@ FAULTS: Final = (
 def controls() -> tuple[Control, ...]:
     """Return reference, null agent, crashing agent and every fault."""
     reference = _program("reference")
-    return (
-        Control("reference", "reference", {"main.py": reference}),
-        Control("null-agent", "null", {"main.py": _program("null-agent")}),
-        Control("crashing-agent", "crash", {"main.py": _program("crashing-agent")}),
-        *(
-            Control(fault.name, "fault", {"main.py": _plant(fault, reference)}, fault.target, fault.collateral)
-            for fault in FAULTS
-        ),
-    )
+    return planted(reference, _PROGRAMS, FAULTS)
 
 
 def _program(name: str) -> str:
     return (_PROGRAMS / name / "main.py").read_text(encoding="utf-8")
-
-
-def _plant(fault: Fault, reference: str) -> str:
-    """Replace the one passage; a passage that is not there exactly once would plant nothing, or too much."""
-    found = reference.count(fault.right)
-    if found != 1:
-        raise ContractError(f"fault {fault.name!r}: {fault.right!r} is {found} times in the reference; it must be once")
-    return reference.replace(fault.right, fault.wrong)

@@ -7,30 +7,15 @@ dimension that must catch it; ``collateral`` are the others that it also breaks,
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 from casewarden_sdk.contract import Control
-from casewarden_sdk.errors import ContractError
+from casewarden_sdk.planted import Fault, planted
 
 __all__ = ["FAULTS", "controls"]
 
 _PROGRAMS: Final = Path(__file__).parent / "controls"
 _ADD_NOTE: Final = 'call("add_note", ticket_id=ticket_id, body=task["note"], request_id="note-of-the-review")'
-
-
-class Fault(NamedTuple):
-    """One passage of the reference and what stands there instead.
-
-    ``breaks`` says that the fault is one of protocol: it ends as an agent error, and that is how it is caught.
-    """
-
-    name: str
-    target: str
-    right: str
-    wrong: str
-    collateral: tuple[str, ...] = ()
-    breaks: bool = False
-
 
 FAULTS: Final = (
     Fault("claim-without-actions", "routing", "        work(task)\n", "", ("notes", "closure")),
@@ -76,31 +61,8 @@ FAULTS: Final = (
 def controls() -> tuple[Control, ...]:
     """Return reference, null agent, crashing agent and every fault."""
     reference = _program("reference")
-    return (
-        Control("reference", "reference", {"main.py": reference}),
-        Control("null-agent", "null", {"main.py": _program("null-agent")}),
-        Control("crashing-agent", "crash", {"main.py": _program("crashing-agent")}),
-        *(
-            Control(
-                fault.name,
-                "fault",
-                {"main.py": _plant(fault, reference)},
-                fault.target,
-                fault.collateral,
-                protocol_fault=fault.breaks,
-            )
-            for fault in FAULTS
-        ),
-    )
+    return planted(reference, _PROGRAMS, FAULTS)
 
 
 def _program(name: str) -> str:
     return (_PROGRAMS / name / "main.py").read_text(encoding="utf-8")
-
-
-def _plant(fault: Fault, reference: str) -> str:
-    """Replace the one passage; a passage that is not there exactly once would plant nothing, or too much."""
-    found = reference.count(fault.right)
-    if found != 1:
-        raise ContractError(f"fault {fault.name!r}: {fault.right!r} is {found} times in the reference; it must be once")
-    return reference.replace(fault.right, fault.wrong)

@@ -165,6 +165,19 @@ async def test_a_kept_plan_of_another_contract_is_not_played() -> None:
     assert await load_plan(api, RUN, OTHER_SHA) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [TEXT[:-1] + ',"contract_version":"1"}', TEXT[:-1] + ',"more":NaN}', "[" * 200_000],
+    ids=["a key twice", "no number", "nested too deeply"],
+)
+async def test_a_plan_that_does_not_say_one_thing_only_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task image wrote it: what it says must not hang on who reads it, nor end the operator that does."""
+    monkeypatch.setattr("casewarden.controller.plans.read_plan_lines", lambda lines: text)
+    with pytest.raises(PlanFailed, match="the task's plan: it cannot be read") as refused:
+        read_plan_log(b"", sha256_bytes(text.encode()))
+    assert refused.value.reason == RunReason.PLAN_REFUSED
+
+
 async def test_a_kept_plan_is_read_back_and_cannot_be_changed() -> None:
     api = MemoryKube()
     said = Resolved("x@sha256:1", ("casewarden-task", "echo"), {"python": "python:1"})
