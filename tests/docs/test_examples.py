@@ -16,6 +16,7 @@ from casewarden.api.catalogue import Catalogue
 from casewarden.api.documents import load_documents
 from casewarden.core.scoring import CaseResult, weighted_dimensions
 from casewarden.core.validate import validate_manifest
+from casewarden.reporting.agentbench import ENVIRONMENTS
 from casewarden_sdk.contract import Control, check_bits
 from casewarden_sdk.testing import play
 from casewarden_tasks import (
@@ -47,7 +48,8 @@ PLAYED = [name for name, spec in RUNS.items() if not spec["task"]["name"].starts
 OF_THEIR_OWN_RULE = [
     name
     for name, spec in RUNS.items()
-    if spec["task"]["name"].removeprefix("agentbench-") in ("dcg", "kg", "mind2web", "webshop")
+    if spec["task"]["name"].removeprefix("agentbench-") in ("alfworld", "dcg", "kg", "mind2web", "webshop")
+    and "model" not in spec["candidate"]
 ]
 CATALOGUE = Catalogue.model_validate(
     {
@@ -79,6 +81,14 @@ def test_the_page_tells_of_every_run() -> None:
     page = (FOLDER / "README.md").read_text()
     assert [name for name in RUNS if f"`{name}`" not in page] == []
     assert set(PLAYED) <= set(told()) <= set(RUNS)
+
+
+def test_the_whole_benchmark_is_one_candidate_and_one_run_of_each_environment() -> None:
+    runs = load_documents((FOLDER / "agentbench" / "whole-benchmark.yaml").read_text())
+    assert {str(item["spec"]["candidate"]) for item in runs} == {str(runs[0]["spec"]["candidate"])}
+    tasks = [item["spec"]["task"]["name"] for item in runs]
+    assert sorted(tasks) == sorted(set(tasks) & {environment.task for environment in ENVIRONMENTS})
+    assert set(tasks) == {name for name in PACKS if name.startswith("agentbench-")}
 
 
 @pytest.mark.parametrize("name", PLAYED)
