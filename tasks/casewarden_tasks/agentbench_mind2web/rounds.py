@@ -39,13 +39,15 @@ def parsed(reply: str) -> Choice:
 class Rounds:
     """The pool of candidates of one sample, in an order that is the sample's own, or that a generator draws.
 
-    ``element`` and ``operation`` are the prediction so far.
+    ``element`` and ``operation`` are the prediction so far. So many rounds are asked at ``least``: a candidate that is
+    alone is asked about, too.
     """
 
-    def __init__(self, sample: Sample, draw: random.Random | None = None) -> None:
+    def __init__(self, sample: Sample, draw: random.Random | None = None, least: int = 0) -> None:
         self.element: str | None = None
         self.operation = Operation("", "")
         self.asked = 0
+        self._least = least
         self._sample = sample
         self._page = Page(sample.html)
         self._pool = list(sample.candidates)
@@ -54,8 +56,8 @@ class Rounds:
 
     @property
     def goes_on(self) -> bool:
-        """Whether more than one candidate is left."""
-        return len(self._pool) > 1
+        """Whether more than one candidate is left, or none was asked about yet."""
+        return len(self._pool) > 1 or (self.asked < self._least and bool(self._pool))
 
     @property
     def prediction(self) -> tuple[str, str]:

@@ -108,10 +108,12 @@ class Browsing(Task):
 
     def _rounds(self, index: Any, sample: Sample) -> Rounds:
         if not self.compat:
-            return Rounds(sample)
+            return Rounds(sample, least=1)
         draw = random.Random(_V0_2_SEED)  # noqa: S311 - repeatable draws are the point
         for other in range(index):
-            draw.shuffle(list(self.records.samples[other].candidates))
+            # v0.2 gives up on an action without a right candidate before it shuffles.
+            if self.records.samples[other].positives:
+                draw.shuffle(list(self.records.samples[other].candidates))
         return Rounds(sample, draw)
 
     def calculate_overall(self, results: list[TaskOutput]) -> Any:

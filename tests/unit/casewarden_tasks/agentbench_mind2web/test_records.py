@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import random
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from casewarden_sdk.testing import play
 from casewarden_tasks.agentbench_mind2web import PACK
 from casewarden_tasks.agentbench_mind2web.own import own_tasks
 from casewarden_tasks.agentbench_mind2web.planted import answering
+from casewarden_tasks.agentbench_mind2web.rounds import Rounds
 
 TASK: dict[str, Any] = copy.deepcopy(own_tasks()[0])
 KEYS = [f"own-00_{action['action_uid']}" for action in TASK["actions"]]
@@ -144,3 +146,25 @@ def test_v0_2_plays_a_hundred_at_most_in_an_order_that_hangs_on_those_before(fol
     (case,) = PACK.cases(0, params(compat="v0.2", indices=[1]))
     program = {"main.py": answering(list(PACK.task(params(), 0).records.samples.values()))}
     assert play(PACK, case, program).verdict.passed
+
+
+def test_a_candidate_that_is_alone_is_asked_about_but_in_v0_2(folder: Path) -> None:
+    node = TASK["actions"][0]["pos_candidates"][0]["backend_node_id"]
+    (folder / "scores_all_data.json").write_text(json.dumps(ranks(node, KEYS[0])))
+    write(folder, TASK)
+    program = {"main.py": answering(list(PACK.task(params(), 0).records.samples.values()))}
+    found = [play(PACK, PACK.cases(0, params(**more))[0], program).verdict for more in ({}, {"compat": "v0.2"})]
+    assert [verdict.status for verdict in found] == ["passed", "agent_error"]
+
+
+def test_what_cannot_be_found_draws_no_order_in_v0_2(folder: Path) -> None:
+    document: dict[str, Any] = {"ranks": {KEYS[0]: {"101": 0}}}
+    right = TASK["actions"][1]["pos_candidates"][0]["backend_node_id"]
+    document["ranks"][KEYS[1]] = {right: 0, **{str(101 + 7 * place): place + 1 for place in range(8)}}
+    (folder / "scores_all_data.json").write_text(json.dumps(document))
+    write(folder, TASK)
+    task = PACK.task(params(compat="v0.2"), 0)
+    assert task.records.samples[0].positives == ()
+    sample = task.records.samples[1]
+    first = Rounds(sample, random.Random(123)).next()
+    assert task._rounds(1, sample).next() == first
