@@ -38,6 +38,8 @@ def models(kubectl: Kubectl, python_image: str) -> Iterator[Stats]:
         catalogue["pools"] = {"agents": {"scripted-shared": {"concurrency": SLOTS}}, "tasks": {}}
         image = catalogue["tasks"]["durable-kv"]["image"]
         catalogue["tasks"]["judged"] = {"image": image, "command": command_of(judged_pack)}
+        # Only pools have slots to be watched.
+        catalogue["pools"] = {"tasks": {"judged": {"concurrency": SLOTS}}}
 
     with scripted_models(kubectl, python_image) as stats, offering(kubectl, add):
         yield stats
@@ -302,7 +304,6 @@ def test_a_real_prometheus_has_data_for_every_panel_of_models_and_tells_of_a_spe
         run("spent")
 
         def told() -> bool:
-            # Slots are there while runs want them.
             missing.intersection_update(prometheus.without_data(missing))
             return not missing and "CasewardenModelBudgetSpent" in prometheus.firing()
 
