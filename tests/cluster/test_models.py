@@ -35,11 +35,11 @@ def models(kubectl: Kubectl, python_image: str) -> Iterator[Stats]:
     """The scripted model's own count, and beside it a pool of four pods, and a task that asks a judge."""
 
     def add(catalogue: dict[str, Any]) -> None:
-        catalogue["pools"] = {"agents": {"scripted-shared": {"concurrency": SLOTS}}, "tasks": {}}
         image = catalogue["tasks"]["durable-kv"]["image"]
         catalogue["tasks"]["judged"] = {"image": image, "command": command_of(judged_pack)}
         # Only pools have slots to be watched.
-        catalogue["pools"] = {"tasks": {"judged": {"concurrency": SLOTS}}}
+        pools = {"agents": {"scripted-shared": {"concurrency": SLOTS}}, "tasks": {"judged": {"concurrency": SLOTS}}}
+        catalogue["pools"] = pools
 
     with scripted_models(kubectl, python_image) as stats, offering(kubectl, add):
         yield stats
