@@ -118,6 +118,15 @@ def _locked(folder: Path, *selection: str) -> None:
     requirements.write_text(exported)
 
 
+FROM_SOURCE = frozenset({"fast-downward-textworld", "jericho"})
+"""What is on the index as source alone, and is compiled here: by a compiler of C++ with CMake."""
+
+
+def _names_in(requirements: Path) -> set[str]:
+    lines = (line.split("==")[0].strip() for line in requirements.read_text().splitlines() if "==" in line)
+    return {name.split("[")[0] for name in lines if name and not name.startswith(("-", "#"))}
+
+
 def _install_locked(folder: Path) -> None:
     """Fill `site/` from the build folder's requirements."""
     requirements, site = folder / "requirements.txt", folder / "site"
@@ -125,7 +134,8 @@ def _install_locked(folder: Path) -> None:
     run(
         [
             *(UV, "pip", "install", "--quiet", "--link-mode", "copy", "--require-hashes", "--no-deps"),
-            *("--only-binary", ":all:", "--python-version", PYTHON, "--python-platform", f"{machine}-manylinux_2_28"),
+            *("--python-version", PYTHON, "--python-platform", f"{machine}-manylinux_2_28"),
+            *(word for name in _names_in(requirements) - FROM_SOURCE for word in ("--only-binary", name)),
             *("--target", site, "-r", requirements),
         ],
         what="installing the locked packages",
