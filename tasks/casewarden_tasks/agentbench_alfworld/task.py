@@ -16,8 +16,9 @@ from casewarden_sdk.agentbench import (
     TaskOutput,
     TaskSampleExecutionResult,
 )
+from casewarden_sdk.errors import EnvironmentFailure
 
-from .engine import Engine, State
+from .engine import Engine, EngineFailed, State
 from .games import Games
 from .likeness import nearest
 
@@ -65,7 +66,12 @@ class House(Task):
 
     async def start_sample(self, index: Any, session: Session) -> TaskSampleExecutionResult:
         """Play one game."""
-        engine = await asyncio.to_thread(Engine, self.games.by_index[index].document)
+        game = self.games.by_index[index]
+        try:
+            engine = await asyncio.to_thread(Engine, game.document)
+        except EngineFailed as error:
+            # A second of work for each game, which is why the plan does not do it for all of them.
+            raise EnvironmentFailure("TaskFailed", f"game {index}, {game.path}: {error}") from None
         state = engine.opening
         session.inject(_opening())
         first = state.text

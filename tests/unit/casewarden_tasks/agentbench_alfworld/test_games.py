@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from casewarden_sdk.errors import ContractError
+from casewarden_sdk.testing import play
 from casewarden_tasks.agentbench_alfworld import PACK
 from casewarden_tasks.agentbench_alfworld.engine import own_document
 from casewarden_tasks.agentbench_alfworld.own import own_games
@@ -68,17 +69,21 @@ def test_a_file_that_is_no_game_is_left_out_and_named(folder: Path, document: An
     assert why in overall["custom"]["excluded"][0]
 
 
-def test_a_game_without_a_solution_is_refused_when_it_is_planned(folder: Path) -> None:
-    hopeless = DOCUMENT["pddl_problem"].replace("(canContain DiningTableType AppleType)", "")
-    write(folder, {"pick_and_place": [PATH]}, {**DOCUMENT, "pddl_problem": hopeless})
-    with pytest.raises(ContractError, match=rf"game 0, {PATH}: it has no solution: its goal cannot be reached"):
-        PACK.cases(0, params())
-
-
-def test_a_game_that_the_engine_cannot_read_is_refused_when_it_is_planned(folder: Path) -> None:
-    write(folder, {"pick_and_place": [PATH]}, {**DOCUMENT, "pddl_problem": "(define (problem broken)"})
-    with pytest.raises(ContractError, match=r"the engine cannot read it"):
-        PACK.cases(0, params())
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (("(canContain DiningTableType AppleType)", ""), "it has no solution: its goal cannot be reached"),
+        (("(define (problem own)", "(define (problem"), "the engine cannot read it"),
+    ],
+)
+def test_a_game_that_cannot_be_played_is_nobodys_score_and_is_named(
+    folder: Path, change: tuple[str, str], why: str
+) -> None:
+    write(folder, {"pick_and_place": [PATH]}, {**DOCUMENT, "pddl_problem": DOCUMENT["pddl_problem"].replace(*change)})
+    (case,) = PACK.cases(0, params())
+    verdict = play(PACK, case, {"main.py": "import sys\nfor line in sys.stdin: pass\n"}).verdict
+    assert (verdict.status, verdict.reason) == ("environment_error", "TaskFailed")
+    assert f"game 0, {PATH}: {why}" in (verdict.error or "")
 
 
 @pytest.mark.parametrize(
