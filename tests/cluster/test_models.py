@@ -137,6 +137,7 @@ def test_whatever_is_wrong_with_a_model_has_an_outcome_of_its_own(
     kubectl.apply(
         a_run(module_namespace, "unknown-model", model("unknown"), **ONE),
         a_run(module_namespace, "no-key", model("support", "scripted-keyless"), **ONE),
+        a_run(module_namespace, "wrong-key", model("keyed"), **ONE),
         a_run(module_namespace, "redirect", model("redirect"), **ONE),
         a_run(module_namespace, "too-long", model("context"), **ONE),
         a_run(module_namespace, "bad-json", model("bad-json"), **ONE),
@@ -160,6 +161,7 @@ def test_whatever_is_wrong_with_a_model_has_an_outcome_of_its_own(
         ("unknown-parameter", "agent_error", "BadRequest", "frobnicate"),
         ("few-tokens", "agent_error", "TokenLimit", "the case has 20"),
         ("no-key", "environment_error", "ModelUnavailable", "key cannot be read"),
+        ("wrong-key", "environment_error", "ModelUnavailable", "refuses the relay's key (401)"),
         ("too-long", "agent_error", "ContextLimit", "maximum context length"),
         ("bad-json", "environment_error", "ModelUnavailable", "no JSON"),
         ("bomb", "environment_error", "ModelUnavailable", "is over"),

@@ -201,6 +201,8 @@ class Handler(BaseHTTPRequestHandler):
             count = stats.seen[model]
         if self.server.key and key != self.server.key:
             return self.answer(401, {"error": {"message": f"Incorrect API key provided: {key}"}})
+        if model == "keyed":
+            return self.answer(401, {"error": {"message": f"Incorrect API key provided: {key}"}})
         if model.startswith("busy") and count <= int(model[4:]):
             return self.answer(429, {"error": {"message": "slow down"}}, {"Retry-After": "0.2"})
         if model.startswith("failing") and count <= int(model[7:]):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -37,6 +39,7 @@ class Engine:
 
     def __init__(self, document: Mapping[str, Any], policy: bool = False) -> None:
         # Half a second to import, and only where a game is played.
+        _let_be_imported()
         import textworld
         from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
         from textworld.envs.pddl import PddlEnv
@@ -78,7 +81,13 @@ def own_document(problem: str, task: str) -> dict[str, str]:
     return {"pddl_domain": domain, "pddl_problem": problem, "grammar": grammar.replace("UNKNOWN GOAL", task)}
 
 
+def _let_be_imported() -> None:
+    # Importing alfworld makes a folder for its downloads, by default in the home folder, which need not be writable.
+    os.environ.setdefault("ALFWORLD_DATA", tempfile.gettempdir())
+
+
 @lru_cache(maxsize=1)
 def _logic() -> tuple[str, str]:
+    _let_be_imported()
     data = resources.files("alfworld") / "data"
     return tuple((data / f"alfred.{name}").read_text(encoding="utf-8") for name in ("pddl", "twl2"))  # type: ignore[return-value]
