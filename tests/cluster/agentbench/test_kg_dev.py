@@ -1,4 +1,4 @@
-"""AgentBench's 20 dev questions in real pods, over a graph made for them; the components' test says what must come out."""
+"""AgentBench's 20 dev questions in real pods, over a graph made for them; the components' test says what comes out."""
 
 from __future__ import annotations
 
