@@ -14,6 +14,7 @@ import yaml
 from support.fake_models import FakeModels
 
 from casewarden.local.shim import find_shim
+from casewarden_sdk.contract import Case, Verdict
 from casewarden_tasks._template import PACK as TEMPLATE
 from casewarden_tasks.agentbench_mind2web.own import own_tasks
 
@@ -230,3 +231,32 @@ async def test_a_run_reads_the_data_set_that_is_named_beside_it(cli: Any, tmp_pa
     ran = await cli("run", "-f", file, *pack, "--dataset", f"records={folder}", "-o", "json", "--out", "with")
     assert ran.code == 0, ran.err
     assert (ran.json["status"]["score"], ran.json["status"]["assessed"]) == ("1", "3/3")
+
+
+async def test_records_are_graded_again_and_a_grader_that_judges_otherwise_is_said(
+    cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = cli.write("run.yaml", yaml.safe_dump(manifest({"control": REFERENCE.name})))
+    assert (await cli("run", "-f", file, *PACK, "--out", "kept")).code == 0
+
+    equal = await cli("regrade", "kept", *PACK, "-o", "json")
+    assert (equal.code, equal.json["changes"], equal.json["kept"]) == (0, [], 0), equal.err
+    assert equal.json["graders"]["before"] == equal.json["graders"]["after"]
+
+    other = await cli("regrade", "kept", "--pack", "casewarden_tasks.durable_kv:PACK")
+    assert other.code == 2
+    assert "records are graded by their own task only" in other.err
+
+    def all_wrong(_: object, case: Case, record: object) -> Verdict:
+        return Verdict.assessed(case, dict.fromkeys(case.dimensions, False), "no")
+
+    monkeypatch.setattr(type(TEMPLATE), "grade", all_wrong)
+    changed = await cli("regrade", "kept", *PACK, "-o", "json")
+    assert (changed.code, len(changed.json["changes"])) == (1, equal.json["graded"])
+    assert (changed.json["before"]["score"], changed.json["after"]["score"]) == ("1", "0")
+
+    (results,) = (cli.folder / "kept").rglob("results.jsonl")
+    results.write_bytes(results.read_bytes().replace(b"passed", b"failed"))
+    touched = await cli("regrade", "kept", *PACK)
+    assert touched.code == 2
+    assert "results.jsonl" in touched.err
