@@ -9,9 +9,9 @@ from __future__ import annotations
 from .aliases import install_aliases
 from .dataset import Dataset, open_dataset
 from .foreign import TaskPack, task_pack
-from .indices import chosen_indices
 from .messages import AgentOutput, ChatItem, TaskOutput, TaskSampleExecutionResult
 from .pack import SOURCES, AgentBenchPack
+from .params import chosen_indices, chosen_split, keeps_to_v0_2, refuse_unknown, whole_number
 from .session import Session
 from .statuses import AgentOutputStatus, SampleStatus
 from .task import Task
@@ -30,7 +30,11 @@ __all__ = [
     "TaskPack",
     "TaskSampleExecutionResult",
     "chosen_indices",
+    "chosen_split",
     "install_aliases",
+    "keeps_to_v0_2",
     "open_dataset",
+    "refuse_unknown",
     "task_pack",
+    "whole_number",
 ]

@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, chosen_indices, open_dataset
+from casewarden_sdk.agentbench import (
+    SOURCES,
+    AgentBenchPack,
+    TaskOutput,
+    chosen_indices,
+    chosen_split,
+    open_dataset,
+    refuse_unknown,
+    whole_number,
+)
 from casewarden_sdk.canonical import sha256_json
 from casewarden_sdk.contract import Case, Control, Limits
 from casewarden_sdk.errors import ContractError
@@ -42,14 +51,8 @@ class HousePack(AgentBenchPack):
 
     def task(self, params: Mapping[str, Any], seed: int) -> House:
         """Make the task: our own games, or ALFWorld's in a data set."""
-        for name in params:
-            if name not in _KNOWN:
-                raise ContractError(f"spec.task.params.{name}: {self.id} knows {', '.join(_KNOWN)}; remove it")
-        rounds = params.get("max_step", _ROUNDS)
-        if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= _MOST_ROUNDS:
-            raise ContractError(
-                f"spec.task.params.max_step is {rounds!r}; give a whole number from 1 to {_MOST_ROUNDS}"
-            )
+        refuse_unknown(params, _KNOWN, self.id)
+        rounds = whole_number(params, "max_step", _ROUNDS, _MOST_ROUNDS)
         games = _games(params)
         wanted = chosen_indices(params, len(games.by_index) + len(games.broken))
         indices = [index for index in wanted if index in games.by_index]
@@ -89,9 +92,7 @@ def _games(params: Mapping[str, Any]) -> Games:
         if "split" in params:
             raise ContractError("spec.task.params.split: says what of a data set is played; give dataset too")
         return own()
-    split = params.get("split", "std")
-    if split not in _SPLITS:
-        raise ContractError(f"spec.task.params.split is {split!r}; give one of {', '.join(_SPLITS)}")
+    split = chosen_split(params, _SPLITS)
     return read_games(dataset, _SPLITS[split])
 
 

@@ -6,9 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, open_dataset
+from casewarden_sdk.agentbench import (
+    SOURCES,
+    AgentBenchPack,
+    TaskOutput,
+    chosen_split,
+    keeps_to_v0_2,
+    open_dataset,
+    refuse_unknown,
+    whole_number,
+)
 from casewarden_sdk.contract import Case, Control, Limits
-from casewarden_sdk.errors import ContractError
 
 from . import planted
 from .grader import Judged
@@ -44,19 +52,11 @@ class CardGamePack(AgentBenchPack):
     def task(self, params: Mapping[str, Any], seed: int) -> CardGame:
         """Make the task of a seed. A data set is looked for and not read: AgentBench has none for this environment."""
         known = ("compat", "dataset", "datasetDigest", "split", "test_time")
-        for name in params:
-            if name not in known:
-                raise ContractError(f"spec.task.params.{name}: {self.id} knows {', '.join(known)}; remove it")
+        refuse_unknown(params, known, self.id)
         open_dataset(params)
-        compat, split = params.get("compat"), params.get("split", "std")
-        if compat not in (None, _COMPAT):
-            raise ContractError(f"spec.task.params.compat is {compat!r}; give {_COMPAT!r}, or leave it out")
-        if split not in _TEST_TIMES:
-            raise ContractError(f"spec.task.params.split is {split!r}; give one of {', '.join(_TEST_TIMES)}")
-        copies = params.get("test_time", _TEST_TIMES[split])
-        if not isinstance(copies, int) or isinstance(copies, bool) or not 1 <= copies <= _MOST:
-            raise ContractError(f"spec.task.params.test_time is {copies!r}; give a whole number from 1 to {_MOST}")
-        return CardGame(seed, copies, compat is not None)
+        compat, split = keeps_to_v0_2(params), chosen_split(params, _TEST_TIMES)
+        copies = whole_number(params, "test_time", _TEST_TIMES[split], _MOST)
+        return CardGame(seed, copies, compat)
 
     def content(self, task: Any, index: Any) -> Mapping[str, Any]:
         """Return the game as it is dealt."""

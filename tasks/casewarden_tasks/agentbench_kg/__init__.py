@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, chosen_indices, open_dataset
+from casewarden_sdk.agentbench import (
+    SOURCES,
+    AgentBenchPack,
+    TaskOutput,
+    chosen_indices,
+    chosen_split,
+    keeps_to_v0_2,
+    open_dataset,
+    refuse_unknown,
+    whole_number,
+)
 from casewarden_sdk.contract import Case, Control, Limits
 from casewarden_sdk.errors import ContractError
 
@@ -28,7 +38,6 @@ _FILES: Final = (
     "__init__.py", "contract.md", "graph.py", "judging.py", "ontology.py", "own.py", "programs.py", "questions.py",
     "task.py", "tools.py", "world.py",
 )  # fmt: skip
-_COMPAT: Final = "v0.2"
 _SPLITS: Final = ("dev", "std")
 _ROUNDS, _MOST_ROUNDS = 15, 100
 _GRAPH: Final = "graph.nt"
@@ -52,15 +61,9 @@ class GraphPack(AgentBenchPack):
 
     def task(self, params: Mapping[str, Any], seed: int) -> KnowledgeGraph:
         """Make the task: our own graph, or AgentBench's questions over a data set's graph or an endpoint."""
-        for name in params:
-            if name not in _KNOWN:
-                raise ContractError(f"spec.task.params.{name}: {self.id} knows {', '.join(_KNOWN)}; remove it")
-        compat = params.get("compat")
-        if compat not in (None, _COMPAT):
-            raise ContractError(f"spec.task.params.compat is {compat!r}; give {_COMPAT!r}, or leave it out")
-        rounds = params.get("round", _ROUNDS)
-        if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= _MOST_ROUNDS:
-            raise ContractError(f"spec.task.params.round is {rounds!r}; give a whole number from 1 to {_MOST_ROUNDS}")
+        refuse_unknown(params, _KNOWN, self.id)
+        compat = keeps_to_v0_2(params)
+        rounds = whole_number(params, "round", _ROUNDS, _MOST_ROUNDS)
         endpoint, dataset = _endpoint(params), open_dataset(params)
         if dataset is None:
             for name in ("split", "endpoint"):
@@ -69,21 +72,19 @@ class GraphPack(AgentBenchPack):
             own = own_questions()
             chosen = {index: own[index] for index in chosen_indices(params, len(own))}
             questions = Questions(chosen, len(own), {})
-            return KnowledgeGraph(questions, own_ontology(), _own_graph(), rounds, compat is not None)
-        split = params.get("split", "std")
-        if split not in _SPLITS:
-            raise ContractError(f"spec.task.params.split is {split!r}; give one of {', '.join(_SPLITS)}")
+            return KnowledgeGraph(questions, own_ontology(), _own_graph(), rounds, compat)
+        split = chosen_split(params, _SPLITS)
         questions = _chosen(read_questions(dataset, f"data/knowledgegraph/{split}.json"), params)
         ontology = read_ontology(dataset)
         if endpoint is not None:
-            return KnowledgeGraph(questions, ontology, endpoint, rounds, compat is not None)
+            return KnowledgeGraph(questions, ontology, endpoint, rounds, compat)
         if not dataset.has(_GRAPH):
             raise ContractError(
                 f"spec.task.params.endpoint: is missing, and data set {dataset.name!r} has no {_GRAPH}: "
                 "give the URL of a SPARQL endpoint over Freebase, or put a graph in N-Triples into the data set"
             )
         graph = Embedded(dataset.text(_GRAPH), f"spec.task.params.dataset: {_GRAPH}")
-        return KnowledgeGraph(questions, ontology, graph, rounds, compat is not None)
+        return KnowledgeGraph(questions, ontology, graph, rounds, compat)
 
     def content(self, task: Any, index: Any) -> Mapping[str, Any]:
         """Return the question with its answer."""

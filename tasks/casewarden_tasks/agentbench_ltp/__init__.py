@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, chosen_indices, open_dataset
+from casewarden_sdk.agentbench import (
+    SOURCES,
+    AgentBenchPack,
+    TaskOutput,
+    chosen_indices,
+    chosen_split,
+    keeps_to_v0_2,
+    open_dataset,
+    refuse_unknown,
+    whole_number,
+)
 from casewarden_sdk.contract import Case, Control, Limits
 from casewarden_sdk.errors import ContractError
 
@@ -51,16 +61,12 @@ class PuzzlePack(AgentBenchPack):
     def task(self, params: Mapping[str, Any], seed: int) -> Puzzles:
         """Make the task: our own puzzles, or those of a data set."""
         known = ("compat", "dataset", "datasetDigest", "filepath", "indices", "judgeRepeats", "round", "split")
-        for name in params:
-            if name not in known:
-                raise ContractError(f"spec.task.params.{name}: {self.id} knows {', '.join(known)}; remove it")
-        compat = params.get("compat")
-        if compat not in (None, _COMPAT):
-            raise ContractError(f"spec.task.params.compat is {compat!r}; give {_COMPAT!r}, or leave it out")
-        puzzles = _puzzles(params, compat is not None)
-        rounds = _whole(params, "round", _ROUNDS, _MOST_ROUNDS)
-        repeats = _whole(params, "judgeRepeats", 1, _MOST_REPEATS)
-        return Puzzles(puzzles, chosen_indices(params, len(puzzles)), rounds, repeats, compat is not None)
+        refuse_unknown(params, known, self.id)
+        compat = keeps_to_v0_2(params)
+        puzzles = _puzzles(params, compat)
+        rounds = whole_number(params, "round", _ROUNDS, _MOST_ROUNDS)
+        repeats = whole_number(params, "judgeRepeats", 1, _MOST_REPEATS)
+        return Puzzles(puzzles, chosen_indices(params, len(puzzles)), rounds, repeats, compat)
 
     def content(self, task: Any, index: Any) -> Mapping[str, Any]:
         """Return the puzzle."""
@@ -113,20 +119,11 @@ def _puzzles(params: Mapping[str, Any], compat: bool) -> list[Puzzle]:
             if name in params:
                 raise ContractError(f"spec.task.params.{name}: says what of a data set is played; give dataset too")
         return own_puzzles()
-    split = params.get("split", "std")
-    if split not in _SPLITS:
-        raise ContractError(f"spec.task.params.split is {split!r}; give one of {', '.join(_SPLITS)}")
+    split = chosen_split(params, _SPLITS)
     name = params.get("filepath", _SPLITS[split])
     if not isinstance(name, str):
         raise ContractError(f"spec.task.params.filepath is {name!r}; give the path of an xlsx file in the data set")
     return sheet_puzzles(dataset.read(name), name, empty_lines=compat)
-
-
-def _whole(params: Mapping[str, Any], name: str, default: int, most: int) -> int:
-    value = params.get(name, default)
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-        raise ContractError(f"spec.task.params.{name} is {value!r}; give a whole number from 1 to {most}")
-    return value
 
 
 PACK = PuzzlePack()

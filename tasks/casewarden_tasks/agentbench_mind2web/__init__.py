@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, TaskOutput, chosen_indices, open_dataset
+from casewarden_sdk.agentbench import (
+    SOURCES,
+    AgentBenchPack,
+    TaskOutput,
+    chosen_indices,
+    chosen_split,
+    keeps_to_v0_2,
+    open_dataset,
+    refuse_unknown,
+)
 from casewarden_sdk.contract import Case, Control, Limits
 from casewarden_sdk.errors import ContractError
 
@@ -22,7 +31,6 @@ _HERE: Final = Path(__file__).parent
 _FILES: Final = (
     "__init__.py", "contract.md", "own.py", "page.py", "ranking.py", "records.py", "rounds.py", "task.py",
 )  # fmt: skip
-_COMPAT: Final = "v0.2"
 # v0.2 plays the indices from 0 to 99, whatever there is.
 _V0_2_INDICES: Final = 100
 _SPLITS: Final = ("dev", "std")
@@ -45,17 +53,13 @@ class BrowsingPack(AgentBenchPack):
 
     def task(self, params: Mapping[str, Any], seed: int) -> Browsing:
         """Make the task: our own records, or Mind2Web's in a data set."""
-        for name in params:
-            if name not in _KNOWN:
-                raise ContractError(f"spec.task.params.{name}: {self.id} knows {', '.join(_KNOWN)}; remove it")
-        compat = params.get("compat")
-        if compat not in (None, _COMPAT):
-            raise ContractError(f"spec.task.params.compat is {compat!r}; give {_COMPAT!r}, or leave it out")
+        refuse_unknown(params, _KNOWN, self.id)
+        compat = keeps_to_v0_2(params)
         records = _records(params)
         wanted = chosen_indices(params, len(records.samples))
-        if compat is not None:
+        if compat:
             wanted = [index for index in wanted if index < _V0_2_INDICES]
-        return Browsing(records, wanted, compat is not None)
+        return Browsing(records, wanted, compat)
 
     def content(self, task: Any, index: Any) -> Mapping[str, Any]:
         """Return the action to be found, without its page."""
@@ -113,9 +117,7 @@ def _records(params: Mapping[str, Any]) -> Records:
             raise ContractError("spec.task.params.split: says what of a data set is played; give dataset too")
         own = [sample for task in own_tasks() for sample in samples_of(task, None) if isinstance(sample, Sample)]
         return Records(dict(enumerate(own)), ())
-    split = params.get("split", "std")
-    if split not in _SPLITS:
-        raise ContractError(f"spec.task.params.split is {split!r}; give one of {', '.join(_SPLITS)}")
+    split = chosen_split(params, _SPLITS)
     return read_records(dataset, split)
 
 

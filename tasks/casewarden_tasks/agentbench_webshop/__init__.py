@@ -6,7 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from casewarden_sdk.agentbench import SOURCES, AgentBenchPack, Dataset, TaskOutput, chosen_indices, open_dataset
+from casewarden_sdk.agentbench import (
+    SOURCES,
+    AgentBenchPack,
+    Dataset,
+    TaskOutput,
+    chosen_indices,
+    keeps_to_v0_2,
+    open_dataset,
+    refuse_unknown,
+    whole_number,
+)
 from casewarden_sdk.contract import Case, Control, Limits
 from casewarden_sdk.errors import ContractError
 
@@ -23,7 +33,6 @@ _HERE: Final = Path(__file__).parent
 _FILES: Final = (
     "__init__.py", "contract.md", "goals.py", "own.py", "products.py", "reward.py", "search.py", "site.py", "task.py",
 )  # fmt: skip
-_COMPAT: Final = "v0.2"
 _SPLITS: Final = {"dev": range(200, 280), "std": range(200)}
 _ROUNDS, _MOST_ROUNDS = 10, 100
 _KNOWN: Final = ("compat", "dataset", "datasetDigest", "indices", "round", "split")
@@ -47,18 +56,12 @@ class ShopPack(AgentBenchPack):
 
     def task(self, params: Mapping[str, Any], seed: int) -> Shopping:
         """Make the task: our own shop, or WebShop's files in a data set."""
-        for name in params:
-            if name not in _KNOWN:
-                raise ContractError(f"spec.task.params.{name}: {self.id} knows {', '.join(_KNOWN)}; remove it")
-        compat = params.get("compat")
-        if compat not in (None, _COMPAT):
-            raise ContractError(f"spec.task.params.compat is {compat!r}; give {_COMPAT!r}, or leave it out")
-        rounds = params.get("round", _ROUNDS)
-        if not isinstance(rounds, int) or isinstance(rounds, bool) or not 1 <= rounds <= _MOST_ROUNDS:
-            raise ContractError(f"spec.task.params.round is {rounds!r}; give a whole number from 1 to {_MOST_ROUNDS}")
+        refuse_unknown(params, _KNOWN, self.id)
+        compat = keeps_to_v0_2(params)
+        rounds = whole_number(params, "round", _ROUNDS, _MOST_ROUNDS)
         dataset = open_dataset(params)
         if dataset is not None:
-            shop = _webshop(dataset, params.get("split", "std"), compat is not None, rounds)
+            shop = _webshop(dataset, params.get("split", "std"), compat, rounds)
             return Shopping(shop.catalogue, _chosen(shop.goals, params), rounds)
         if "split" in params:
             raise ContractError("spec.task.params.split: says what of a data set is played; give dataset too")
