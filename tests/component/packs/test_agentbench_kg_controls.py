@@ -2,61 +2,40 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 import pytest
+from support.agentbench_controls import Controls
 
 from casewarden_sdk.contract import Control
-from casewarden_sdk.testing import Played, play
 from casewarden_tasks.agentbench_kg import PACK
 
-FAULTS = [control for control in PACK.controls if control.kind == "fault"]
-KINDS = 9
-
-
-@functools.cache
-def played(name: str) -> tuple[Played, ...]:
-    control = next(control for control in PACK.controls if control.name == name)
-    cases = PACK.cases(0, {})
-    # The reference must resolve all; what is wrong with a fault shows in a question of every kind.
-    return tuple(play(PACK, case, control, seed=0) for case in (cases if name == "reference" else cases[:KINDS]))
-
-
-def failed(control: Control) -> set[str]:
-    return {name for one in played(control.name) for name, right in one.verdict.checks.items() if not right}
-
-
-def score(name: str) -> Any:
-    rows = [
-        {"seed": 0, "repeat": 0, "params": {}, "index": number, "status": one.verdict.status,
-         "output": one.record["output"] if one.record else None}
-        for number, one in enumerate(played(name))
-    ]  # fmt: skip
-    return PACK.aggregate(rows)["score"]
+# The reference must resolve all; what is wrong with a fault shows in a question of every kind.
+CONTROLS = Controls(PACK, few=9)
 
 
 def test_the_reference_resolves_every_case_with_the_score_1() -> None:
-    assert {one.verdict.status for one in played("reference")} == {"passed"}
-    assert score("reference") == "1"
+    assert CONTROLS.statuses("reference") == {"passed"}
+    assert CONTROLS.score("reference") == "1"
 
 
 def test_the_null_agent_has_the_score_0() -> None:
-    assert {one.verdict.status for one in played("null-agent")} == {"failed"}
-    assert score("null-agent") == "0"
+    assert CONTROLS.statuses("null-agent") == {"failed"}
+    assert CONTROLS.score("null-agent") == "0"
 
 
 def test_the_crashing_agent_is_an_agent_error_everywhere() -> None:
-    assert {one.verdict.status for one in played("crashing-agent")} == {"agent_error"}
+    assert CONTROLS.statuses("crashing-agent") == {"agent_error"}
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", CONTROLS.faults, ids=lambda fault: fault.name)
 def test_a_fault_is_caught_in_its_target_and_breaks_what_it_declares_and_nothing_else(fault: Control) -> None:
-    assert failed(fault) == {fault.target, *fault.collateral}
-    assert {one.verdict.status for one in played(fault.name)} <= {"passed", "failed"}
+    assert CONTROLS.failed(fault.name) == {fault.target, *fault.collateral}
+    assert CONTROLS.statuses(fault.name) <= {"passed", "failed"}
 
 
 def test_what_is_missing_and_what_is_too_much_is_said() -> None:
-    said = {name: [one.verdict.error or "" for one in played(name)] for name in ("narrows-once-more", "never-answers")}
+    said = {
+        name: [one.verdict.error or "" for one in CONTROLS.played(name)]
+        for name in ("narrows-once-more", "never-answers")
+    }
     assert any(text.startswith("missing: m.0p") and text.endswith(" more") for text in said["narrows-once-more"])
     assert set(said["never-answers"]) == {"no variable was named that stands for anything"}
