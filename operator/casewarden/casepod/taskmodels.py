@@ -33,6 +33,10 @@ class _Refusal(Exception):
         self.reason, self.message = reason, message
 
 
+class _Blamed(_Refusal):
+    """What it would not answer for the candidate's words."""
+
+
 class TaskModels:
     """Make it in a running loop; ``close`` it.
 
@@ -74,20 +78,26 @@ class TaskModels:
         started = asyncio.get_running_loop().time()
         try:
             with self._clock.held():
-                try:
-                    return await self._asked(role, document)
-                except _Refusal as refusal:
-                    if control is None or refusal.reason not in _OF_CONTENT:
-                        raise
-                    await self._asked(role, {**document, "messages": control})
-                    blame = CandidateError(refusal.reason, f"{role}: for what the candidate said: {refusal.message}")
+                return await self._ruled(role, document, control)
+        except _Blamed as blamed:
+            raise CandidateError(blamed.reason, f"{role}: for what the candidate said: {blamed.message}") from None
         except (CandidateError, _Refusal) as error:
             self.failed = EnvironmentFailure("ModelUnavailable", f"{role}: {error.message}")
         except EnvironmentFailure as error:
             self.failed = EnvironmentFailure(error.reason, f"{role}: {error.message}")
         finally:
             self._spent += asyncio.get_running_loop().time() - started
-        raise self.failed or blame from None
+        raise self.failed from None
+
+    async def _ruled(self, role: str, document: Mapping[str, Any], control: list[Any] | None) -> bytes:
+        """Ask; where that is refused and ``control`` is answered, the candidate's words are to blame."""
+        try:
+            return await self._asked(role, document)
+        except _Refusal as refusal:
+            if control is None or refusal.reason not in _OF_CONTENT:
+                raise
+            await self._asked(role, {**document, "messages": control})
+            raise _Blamed(refusal.reason, refusal.message) from None
 
     async def _asked(self, role: str, document: Mapping[str, Any]) -> bytes:
         model, left = self._models[role], self._allowed - self._spent

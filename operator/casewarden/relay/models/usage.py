@@ -178,6 +178,7 @@ class UsageReader:
         self._count = count
         self._texts: list[str] = []
         self._said = 0
+        self._made: CallUsage | None = None
         self._prompt: int | None = None
         self._completion: int | None = None
 
@@ -185,6 +186,7 @@ class UsageReader:
         """Take an answer's document, or the data of one of its events."""
         if not isinstance(document, Mapping):
             return
+        self._made = None
         said = {name: item for name, item in document.items() if name != "usage"}
         self._said += said_bytes(said)
         if self._count is not None:
@@ -197,7 +199,12 @@ class UsageReader:
                 self._completion = _larger(self._completion, _sum(usage, ("completion_tokens", "output_tokens")))
 
     def usage(self) -> CallUsage:
-        """Return what the call used."""
+        """Return what the call used; counted once, however often it is asked for."""
+        if self._made is None:
+            self._made = self._counted()
+        return self._made
+
+    def _counted(self) -> CallUsage:
         if self._count is not None:
             asked = "\n".join(_said(json.loads(self._request), counts=False))
             prompt, of_prompt = _held_against_count(self._prompt, self._count(asked))
